@@ -236,12 +236,3 @@ ONE_OF: Mapping[str, str] = {
     "operation_mode": "operation_list",
 }
 """Words that are among those of an attribute of the entity, when it has it."""
-
-DANGEROUS_DOMAINS = frozenset({"alarm_control_panel", "lock", "notify", "valve"})
-DANGEROUS_COVERS = frozenset({"door", "garage", "gate"})
-
-
-def is_dangerous(entity_id: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether an agent asks before it uses an entity: locks, alarms, valves, motor doors, and what sends messages."""
-    domain = entity_id.partition(".")[0]
-    return domain in DANGEROUS_DOMAINS or (domain == "cover" and attributes.get("device_class") in DANGEROUS_COVERS)

@@ -13,7 +13,8 @@ from hub.core.phrases import in_series, phrase
 from hub.core.schema import Optional, Schema
 from hub.core.services import AgentRule, Handler, ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.states import EntityState
-from hub.entities.domains import ANSWERING, DOMAINS, GENERIC, ONE_OF, TARGET_KEYS, WITHIN, is_dangerous
+from hub.entities.danger import endangers
+from hub.entities.domains import ANSWERING, DOMAINS, GENERIC, ONE_OF, TARGET_KEYS, WITHIN
 from hub.entities.entities import UNAVAILABLE, EntityHandle, HomeEntities
 from hub.entities.targets import TARGET_FIELDS, TargetEntities, Targets
 
@@ -87,16 +88,11 @@ class EntityServices:
         behind = [service for each in sorted(others) if (service := self._services.get(each, name)) is not None]
         if never := [service.id for service in behind if service.agent is AgentRule.NEVER]:
             raise Forbidden(f"an agent may not call {', '.join(never)}")
-        asks = any(service.agent is AgentRule.ASK for service in behind) or any(map(self._is_dangerous, ids))
+        asks = any(service.agent is AgentRule.ASK for service in behind) or any(
+            endangers(each, self._entities.states.get) for each in (*ids, *found.named)
+        )
         rest = {key: value for key, value in data.items() if key not in TARGET_KEYS}
         return {"entity_id": ids or "none", **rest}, asks
-
-    def _is_dangerous(self, entity_id: str) -> bool:
-        state = self._entities.states.get(entity_id)
-        attributes = state.attributes if state is not None else {}
-        if entity_id.startswith("scene."):  # does what it does to its members
-            return any(map(self._is_dangerous, attributes.get("entity_id") or ()))
-        return is_dangerous(entity_id, attributes)
 
     def _handler(self, domain: str) -> Handler:
         async def handle(call: ServiceCall) -> Mapping[str, Any] | None:

@@ -19,6 +19,7 @@ from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required, Schema, SchemaError, describe_error
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
+from hub.entities.danger import steps_endanger
 
 SECTION = "script"
 EVENT_RELOADED = "script_reloaded"
@@ -155,6 +156,14 @@ class Scripts:
 
     # --- inside ---
 
+    def _endangers(self, key: str) -> bool:
+        """Whether a script uses what an agent asks about."""
+
+        def steps_of(key: str) -> Any:
+            return self._scripts[key].config if key in self._scripts else None
+
+        return steps_endanger(steps_of(key), self._parts.states.get, steps_of, frozenset({key}))
+
     def _make_again(self, keys: list[str]) -> None:
         self._parts.tasks.spawn(self._put_again(keys), name="make scripts again")
 
@@ -186,6 +195,7 @@ class Scripts:
             AgentRule.ALLOW if script.config.get("expose") else AgentRule.NEVER,
             description=script.config.get("description") or script.plan.alias,
             fields={name: field or {} for name, field in script.config["fields"].items()},
+            prepare=lambda data: (data, self._endangers(key)),
         )
         script.show()
 

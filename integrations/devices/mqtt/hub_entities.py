@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.states import EntityState
-from hub.entities.domains import is_dangerous
+from hub.entities.danger import is_dangerous
 
 _SWITCHED = ("switch", "input_boolean", "fan", "humidifier", "siren")
 _PRESSED = {"button": "press", "input_button": "press", "scene": "turn_on", "script": "turn_on"}

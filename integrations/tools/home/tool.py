@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -14,17 +16,43 @@ from hub.core.schema import All, In, Length, Match, Optional, Range, Required, S
 from hub.core.services import TAINTED, AgentRule, Service, ServiceRegistry
 from hub.core.states import EntityState, StateMachine
 from hub.entities.entities import HomeEntities
+from hub.entities.entries import EntityEntry
 from hub.entities.services import IS_NEW
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.tools.home.finding import NamedEntity, find, find_named, is_clear, words_of
-from integrations.tools.home.verbs import VERBS, service_for
+from integrations.tools.home.verbs import VERBS, Doing, doing
+
+if TYPE_CHECKING:
+    from integrations.tools.home.finding import NamedEntity  # with its vocabulary, which a start does not need
 
 GROUP = "home"
 STATES_LIMIT = 100
+WHOLE_LIMIT = 5
+"""Entities that are shown with all their attributes; of more, only those that tell what is going on."""
+CHARS_LIMIT = 16_000
+"""Of all entities in one answer; what goes beyond it is counted."""
+TEXT_LIMIT = 300
+IDS_SHOWN = 30
 SERVICES_SHOWN = 30
+AREAS_SHOWN = 40
 CALL_TIMEOUT_S = 630.0
 """Room for the owner's answer where a service asks for it, and for the service behind it."""
+
+_TELLING = frozenset(
+    {
+        *(
+            "unit_of_measurement",
+            "device_class",
+            "brightness",
+            "current_position",
+            "current_temperature",
+            "temperature",
+        ),
+        *("humidity", "current_humidity", "volume_level", "media_title", "media_artist", "source", "percentage"),
+        *("remaining", "finishes_at", "next_event", "next_rising", "next_setting", "message", "start_time", "end_time"),
+    }
+)
+_HERE = re.compile(r"\b(?<!down )(?<!up )here\b|这里|这儿|这边", re.IGNORECASE)
 
 _NAME = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9 and _"))
 
@@ -35,7 +63,12 @@ GET_STATE = Schema(
         Optional("search", description="What they are called, such as kitchen lights or 客厅的灯."): All(
             string, Length(min=1, max=200)
         ),
-        Optional("area", description="All of an area or a floor."): All(string, Length(min=1, max=100)),
+        Optional("area", description="All of an area, a floor or a label; upstairs."): All(
+            string, Length(min=1, max=100)
+        ),
+        Optional("state", description="Only those that are on, off, open, locked, home, playing, low, …"): All(
+            string, Length(min=1, max=60)
+        ),
         Optional("limit", default=30): All(integer, Range(min=1, max=STATES_LIMIT)),
     }
 )
@@ -50,12 +83,17 @@ CALL_SERVICE = Schema(
 
 HOME = Schema(
     {
-        Required("do", description="turn_on, open, lock, …; set takes values."): In(VERBS),
-        Required("name", description="What it is called: desk lamp, kitchen lights, 客厅的灯, or an entity id."): All(
-            string, Length(min=1, max=200)
-        ),
-        Optional("area", description="The area or floor it is in."): All(string, Length(min=1, max=100)),
-        Optional("values", description="What is set: brightness_pct, temperature, position, option, value, …"): dict,
+        Required("do", description="set takes values."): In(VERBS),
+        Required(
+            "name",
+            description="What it is called: desk lamp, kitchen lights, 客厅的灯, everything except the fridge, "
+            "or an entity id.",
+        ): All(string, Length(min=1, max=200)),
+        Optional("area", description="The area or floor it is in; upstairs."): All(string, Length(min=1, max=100)),
+        Optional(
+            "values",
+            description="What is set: value (50%, 21, red, an option), or brightness_pct, duration, option, …",
+        ): dict,
     }
 )
 
@@ -66,7 +104,8 @@ def home_tools(states: StateMachine, services: ServiceRegistry, entities: HomeEn
     return [
         Tool(
             "get_state",
-            "Look at devices and sensors of this home: one entity, a domain, or a search; without any, all.",
+            "Look at devices, sensors, people, timers, media, weather of this home: one entity, a domain, or a search. "
+            "What is left out is counted.",
             from_schema(GET_STATE),
             tools.get_state,
             GROUP,
@@ -74,7 +113,7 @@ def home_tools(states: StateMachine, services: ServiceRegistry, entities: HomeEn
         ),
         Tool(
             "home",
-            "Control lights, switches, blinds, locks, heating and other things of this home by name and area.",
+            "Control lights, switches, blinds, locks, heating, media, timers, scenes, helpers by name and area.",
             from_schema(HOME),
             tools.home,
             GROUP,
@@ -108,46 +147,96 @@ class _HomeTools:
             if state is None or not self._entities.is_exposed(wanted):
                 raise NotFound(f"there is no entity {wanted!r}{self._neighbours(wanted)}")
             return self._result([state], 1)
-        candidates = self._candidates(call.arguments.get("domain"), call.arguments.get("area"))
-        if "search" in call.arguments:
-            candidates = find(call.arguments["search"], candidates)
-            if not candidates and find(call.arguments["search"], self._new_ones()):
-                raise Forbidden(f"{call.arguments['search']!r} {IS_NEW}")
-        found = [state for each in candidates if (state := self._states.get(each.entity_id)) is not None]
-        return self._result(found[: call.arguments["limit"]], len(found))
+        from integrations.tools.home.finding import find, in_state
+
+        arguments = call.arguments
+        candidates = self._candidates(arguments.get("domain"), arguments.get("area"))
+        if "search" in arguments:
+            search = arguments["search"]
+            self._require_place(search, arguments.get("area"))
+            candidates = _found(find, search, candidates)
+            if not candidates and find(search, self._new_ones()):
+                raise Forbidden(f"{search!r} {IS_NEW}")
+        chosen, looked_at = candidates, None
+        if "state" in arguments:  # how many were looked at tells "none of five" from "there is none"
+            about = f"{arguments.get('search', '')} {arguments.get('domain', '')}"
+            chosen, looked_at = in_state(about, candidates, arguments["state"]), len(candidates)
+        found = [state for each in chosen if (state := self._states.get(each.entity_id)) is not None]
+        return self._result(found, arguments["limit"], looked_at=looked_at)
 
     async def home(self, call: ToolCall) -> ToolResult:
+        from integrations.tools.home.finding import is_clear
+
         verb, name, values = call.arguments["do"], call.arguments["name"], call.arguments.get("values", {})
+        area = call.arguments.get("area")
+        self._require_place(name, area)
         new, found = self._able(verb, name, values, self._new_ones()), []
         try:
-            found = self._able(verb, name, values, self._candidates(None, call.arguments.get("area")))
+            found = self._able(verb, name, values, self._candidates(None, area))
         except NotFound:
             if not new:
                 raise
         if new and not found:
             raise Forbidden(f"{name!r} {IS_NEW}")
         if not found:
-            raise NotFound(f"there is nothing called {name!r} that can {verb}; get_state with search finds more")
-        if not is_clear(name, found):
-            shown = [each.entity_id for each in found[:SERVICES_SHOWN]]
+            raise NotFound(
+                f"there is nothing called {name!r} that can {verb}{self._called_like(name)}; "
+                "get_state with search finds more"
+            )
+        if not is_clear(name, [each for each, _ in found]):
+            shown = [self._described(each) for each, _ in found[:SERVICES_SHOWN]]
             output = f"error: {name!r} may be any of {', '.join(shown)}; say which"
-            return ToolResult(output, is_error=True, trusted=self._are_plain(shown))
-        by_service: dict[str, list[str]] = {}
-        for each in found:
-            by_service.setdefault(str(service_for(verb, each.domain, values)), []).append(each.entity_id)
-        for service, of_service in by_service.items():
-            await self._call(call, service, {"entity_id": of_service, **values})
-        ids = [each.entity_id for each in found]
+            return ToolResult(output, is_error=True, trusted=self._are_plain(each.entity_id for each, _ in found))
+        by_service: dict[str, tuple[Doing, list[str]]] = {}
+        for each, done in found:
+            by_service.setdefault(repr(done), (done, []))[1].append(each.entity_id)
+        for done, of_service in by_service.values():
+            of_script = done.service in of_service
+            await self._call(call, done.service, {} if of_script else {"entity_id": of_service, **done.data})
+        ids = [each.entity_id for each, _ in found]
         names = [state.name for id in ids if (state := self._states.get(id)) is not None]
-        told = {"done": verb, "entities": ids, "names": names}
-        return ToolResult(_json(told), details=told, trusted=self._are_plain(ids) and is_plain(names))
+        told: dict[str, Any] = {"done": verb, "entities": ids[:IDS_SHOWN], "names": names[:IDS_SHOWN]}
+        if len(ids) > IDS_SHOWN:
+            told["more"] = len(ids) - IDS_SHOWN
+        trusted = self._are_plain(ids) and is_plain(names)
+        return ToolResult(_json(told), details={**told, "entities": ids, "names": names}, trusted=trusted)
 
     def _able(
         self, verb: str, name: str, values: Mapping[str, Any], candidates: Iterable[NamedEntity]
-    ) -> list[NamedEntity]:
-        """Return the entities of that name that support the service."""
-        able = [each for each in candidates if service_for(verb, each.domain, values) is not None]
-        return [each for each in able if each.entity_id == name] or find_named(name, able)
+    ) -> list[tuple[NamedEntity, Doing]]:
+        """Return the entities of that name that can do it, and how each does it."""
+        from integrations.tools.home.finding import find_named
+
+        able: dict[str, tuple[NamedEntity, Doing]] = {}
+        for each in candidates:
+            state = self._states.get(each.entity_id)
+            done = doing(verb, each.entity_id, values, state.attributes if state is not None else {})
+            service = self._services.get(*done.service.split(".", 1)) if done is not None else None
+            if done is not None and service is not None and service.agent is not AgentRule.NEVER:
+                able[each.entity_id] = (each, done)
+        if name in able:
+            return [able[name]]
+        return [able[each.entity_id] for each in _found(find_named, name, [each for each, _ in able.values()])]
+
+    def _require_place(self, name: str, area: str | None) -> None:
+        """Refuse "here" where nobody knows where that is, rather than mean the whole home."""
+        if area is None and _HERE.search(name):
+            raise NotFound(f"where {name!r} is not known: say the room")
+
+    def _described(self, each: NamedEntity) -> str:
+        """Return an entity as a person tells it from others of its name."""
+        place = f", {each.places[0]}" if each.places else ""
+        return f"{each.entity_id} ({each.names[0]}{place})"
+
+    def _called_like(self, name: str) -> str:
+        """Return names that are almost the one that was said."""
+        known = {
+            each.names[0].casefold(): each.names[0]
+            for each in self._candidates(None, None)
+            if self._are_plain([each.entity_id])
+        }
+        close = difflib.get_close_matches(name.casefold(), known, n=3)
+        return f", did you mean {' or '.join(known[each] for each in close)}" if close else ""
 
     async def _call(self, call: ToolCall, service: str, data: Mapping[str, Any]) -> None:
         domain, _, name = service.partition(".")
@@ -166,11 +255,16 @@ class _HomeTools:
         ]
         if area is None:
             return found
-        said = set(words_of(area)) - {"the"}
+        from integrations.tools.home.finding import words_of
+
+        said = {word for word in words_of(area) if word != "the"}
         inside = [each for each in found if any(said <= set(words_of(place)) for place in each.places)]
         if inside:
             return inside
-        known = ", ".join(sorted(each.name for each in self._entities.registry.areas.values()))
+        areas = sorted(each.name for each in self._entities.registry.areas.values())
+        known = ", ".join(
+            [*areas[:AREAS_SHOWN], *([f"{len(areas) - AREAS_SHOWN} more"] if areas[AREAS_SHOWN:] else [])]
+        )
         raise NotFound(f"nothing is in an area {area!r}; there are the areas: {known or 'none'}")
 
     def _new_ones(self) -> list[NamedEntity]:
@@ -178,29 +272,52 @@ class _HomeTools:
         return [self._candidate(each) for each in self._states.all() if self._entities.is_new(each.entity_id)]
 
     def _candidate(self, state: EntityState) -> NamedEntity:
+        from integrations.tools.home.finding import NamedEntity
+
         registry = self._entities.registry
         entry = registry.entities.get(state.entity_id)
         object_id = state.entity_id.partition(".")[2].replace("_", " ")
         kind = str(state.attributes.get("device_class") or "")
         if entry is None:
-            return NamedEntity(state.entity_id, (state.name, object_id), (), kind)
-        area = registry.area_of(entry)
-        places = (area.name, *area.aliases) if area is not None else ()
-        floor = registry.floors.get(area.floor_id or "") if area is not None else None
-        return NamedEntity(
-            state.entity_id,
-            (state.name, object_id, *entry.aliases),
-            (*places, *((floor.name, *floor.aliases) if floor is not None else ())),
-            kind,
-        )
+            return NamedEntity(state.entity_id, (state.name, object_id), (), kind, state.state)
+        names = (state.name, *((object_id,) if object_id.isascii() else ()), *entry.aliases)
+        return NamedEntity(state.entity_id, names, tuple(self._places(entry)), kind, state.state)
 
-    def _result(self, states: list[EntityState], total: int) -> ToolResult:
-        shown = [self._shown(state) for state in states]
+    def _places(self, entry: EntityEntry) -> Iterator[str]:
+        """Yield the names of an entity's area, floor and labels; the area's own first."""
+        from integrations.tools.home.vocabulary import LEVELS
+
+        registry = self._entities.registry
+        area, device = registry.area_of(entry), registry.devices.get(entry.device_id or "")
+        floor = registry.floors.get(area.floor_id or "") if area is not None else None
+        for place in (area, floor):
+            if place is not None:
+                yield from (place.name, *place.aliases)
+        if floor is not None and floor.level is not None:
+            yield from (words for is_so, words in LEVELS if is_so(floor.level))
+        for id in (*entry.labels, *(device.labels if device else ()), *(area.labels if area else ())):
+            if (label := registry.labels.get(id)) is not None:
+                yield label.name
+
+    def _result(self, states: Sequence[EntityState], limit: int, *, looked_at: int | None = None) -> ToolResult:
+        """Return states within the limits; what is left out is counted by domain."""
+        is_brief = min(len(states), limit) > WHOLE_LIMIT
+        shown: list[dict[str, Any]] = []
+        room = CHARS_LIMIT
+        for state in states[:limit]:
+            each = self._shown(state, is_brief=is_brief)
+            room -= len(_json(each))
+            if room < 0 and shown:
+                break
+            shown.append(each)
         data: dict[str, Any] = {"states": shown}
-        if total > len(states):
-            data["more"] = total - len(states)
-        trusted = all(_is_ours(state) or self._is_harmless(state) for state in states)
-        return ToolResult(_json(data), details={"count": total, "states": shown}, trusted=trusted)
+        if left := states[len(shown) :]:
+            data["more"] = len(left)
+            data["left_out"] = dict(Counter(each.entity_id.partition(".")[0] for each in left).most_common())
+        if looked_at is not None:
+            data["looked_at"] = looked_at
+        trusted = all(_is_ours(state) or self._is_harmless(state) for state in states[: len(shown)])
+        return ToolResult(_json(data), details={"count": len(states), "states": shown}, trusted=trusted)
 
     def _is_harmless(self, state: EntityState) -> bool:
         """Whether a device's description is free of instructions to a model."""
@@ -216,15 +333,16 @@ class _HomeTools:
                 return False
         return True
 
-    def _shown(self, state: EntityState) -> dict[str, Any]:
+    def _shown(self, state: EntityState, *, is_brief: bool) -> dict[str, Any]:
         entry = self._entities.registry.entities.get(state.entity_id)
         area = self._entities.registry.area_of(entry) if entry is not None else None
+        attributes = {key: _short(value) for key, value in state.attributes.items() if not is_brief or key in _TELLING}
         return {
             "entity_id": state.entity_id,
             "name": state.name,
             "state": state.state,
             **({"area": area.name} if area is not None else {}),
-            **({"attributes": dict(state.attributes)} if state.attributes else {}),
+            **({"attributes": attributes} if attributes else {}),
         }
 
     async def call_service(self, call: ToolCall) -> ToolResult:
@@ -263,6 +381,23 @@ class _HomeTools:
         if close:
             return f"; did you mean {' or '.join(close)}?"
         return "; look with search or domain" if ids else "; this home has no entities yet"
+
+
+def _found(
+    how: Callable[[str, Iterable[NamedEntity]], list[NamedEntity]], text: str, candidates: Iterable[NamedEntity]
+) -> list[NamedEntity]:
+    try:
+        return how(text, candidates)
+    except LookupError as error:
+        raise NotFound(
+            f"{text!r}: there is nothing called {error.args[0]!r} to leave out, so nothing was done"
+        ) from None
+
+
+def _short(value: Any) -> Any:
+    """Return an attribute, cut when it is long: lists of a thousand effects tell a model nothing."""
+    text = value if isinstance(value, str) else _json({"": value})
+    return value if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]}… ({len(text)} characters)"
 
 
 def _is_ours(state: EntityState) -> bool:

@@ -407,3 +407,31 @@ async def test_an_entity_is_found_by_the_id_of_another_registry_whenever_it_come
 
     assert found == [True, False, True]
     assert home.scripts.get("other") is other
+
+
+@pytest.mark.parametrize(
+    ("step", "asks"),
+    [
+        (ON, False),
+        ({"action": "lock.lock", "target": {"entity_id": "lock.door"}}, True),
+        ({"action": "homeassistant.turn_on", "target": {"entity_id": "cover.garage"}}, True),
+        ({"action": "cover.open_cover", "target": {"entity_id": "cover.blind"}}, False),
+        ({"action": "cover.open_cover", "target": {"entity_id": "{{ which }}"}}, True),
+        ({"action": "cover.open_cover", "target": {"area_id": "hall"}}, True),
+        ({"action": "scene.turn_on", "target": {"entity_id": "scene.leaving"}}, True),
+        ({"if": "{{ true }}", "then": [{"action": "script.other"}]}, True),
+    ],
+)
+async def test_an_agent_asks_before_an_exposed_script_that_opens_something(home: Home, step: Any, asks: bool) -> None:
+    states, services = home.bench.parts.states, home.bench.parts.services
+    states.set("cover.garage", "closed", {"device_class": "garage"})
+    states.set("cover.blind", "closed", {"device_class": "blind"})
+    states.set("scene.leaving", "unknown", {"entity_id": ["cover.garage"]})
+    opening = {"action": "cover.toggle", "target": {"entity_id": "cover.garage"}}
+    await home.open(go={"expose": True, "sequence": [step]}, other={"sequence": [opening]})
+
+    service = services.get("script", "go")
+
+    assert service is not None
+    assert service.prepare is not None
+    assert service.prepare({}) == ({}, asks)

@@ -206,7 +206,10 @@ async def test_values_are_set_by_the_service_that_takes_them(standing: Standing,
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"do": "turn_on", "name": "ceiling"}, "may be any of light.ceiling, light.ceiling_2; say which"),
+        (
+            {"do": "turn_on", "name": "ceiling"},
+            "may be any of light.ceiling (Ceiling, Kitchen), light.ceiling_2 (Ceiling, Bedroom); say which",
+        ),
         ({"do": "turn_on", "name": "moon"}, "nothing called 'moon'"),
         ({"do": "turn_on", "name": "light", "area": "attic"}, "there are the areas: Bedroom, Kitchen, Living room"),
         ({"do": "open", "name": "counter"}, "nothing called 'counter' that can open"),
