@@ -17,7 +17,8 @@ OTHER_MEANINGS = frozenset(
         ("cli/completion.py", "shell"),  # bash, zsh or fish
         ("cli/openclaw_names.py", "canvas"),  # a command of OpenClaw's
         ("core/weak_secrets.py", "demo"),  # a password that everybody guesses
-        ("automation/definition/kinds.py", "calendar"),  # a trigger of Home Assistant that is refused
+        ("automation/definition/kinds.py", "calendar"),  # a trigger
+        ("automation/triggers/calendar.py", "calendar"),  # the same
         ("entities/domains.py", "calendar"),  # a domain of entities
         ("integration/manifest.py", "mqtt"),  # a key of manifests, as Home Assistant has it
         ("models/vendors.py", "litellm"),  # the name of an API

@@ -20,6 +20,7 @@ from hub.core.events import Event
 from hub.core.stages import Stage
 from hub.core.surfaces import Method, MethodCall, MethodGroups, Route, RouteGroups
 from hub.entities.component import EntitiesComponent
+from hub.entities.entities import HomeEntities
 from hub.entities.template_functions import RegistryFunctions
 from hub.foundation import Foundation
 from hub.gateway.connection.server import Gateway
@@ -106,7 +107,11 @@ class AutomationComponent(Component):
                 egress=needs.security.egress,
                 people=needs.security.current_people,
                 kinds=Kinds(base.schemas.kinds),
-                sources={Webhooks: self._webhooks, Sentences: needs.messaging.sentences},
+                sources={
+                    Webhooks: self._webhooks,
+                    Sentences: needs.messaging.sentences,
+                    HomeEntities: needs.entities.entities,
+                },
                 zone=base.zone,
                 language=base.language,
                 reload=needs.reload,

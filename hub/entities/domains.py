@@ -24,6 +24,7 @@ from hub.core.schema import (
     show,
     string,
 )
+from hub.entities import calendar, todo
 from hub.entities.helpers.table import HELPERS
 
 TARGET_KEYS = ("entity_id", "device_id", "area_id", "floor_id", "label_id")
@@ -53,6 +54,7 @@ def _numbers(count: int, low: float, high: float) -> Any:
     return Described(check, {"type": "array", "items": item, "minItems": count, "maxItems": count}, "numbers")
 
 
+FORECASTS = ("daily", "twice_daily", "hourly")
 _ON_OFF: Services = {"turn_on": _NONE, "turn_off": _NONE, "toggle": _NONE}
 _OPEN_CLOSE = ("open", "close", "stop")
 _FADE: Fields = {Optional("transition"): _SECONDS, Optional("flash"): In(("short", "long"))}
@@ -100,6 +102,7 @@ DOMAINS: Mapping[str, Services] = {
         "alarm_trigger": _CODE,
     },
     "button": {"press": _NONE},
+    "calendar": {"get_events": calendar.GET_EVENTS, "create_event": calendar.CREATE},
     "camera": {"turn_on": _NONE, "turn_off": _NONE},
     "climate": {
         **_ON_OFF,
@@ -175,6 +178,7 @@ DOMAINS: Mapping[str, Services] = {
     "switch": _ON_OFF,
     "text": {"set_value": {Required("value"): _TEXT}},
     "time": {"set_value": {Required("time"): _NAME}},
+    "todo": todo.SERVICES,
     "update": {
         "install": {Optional("version"): _NAME, Optional("backup"): boolean},
         "skip": _NONE,
@@ -197,6 +201,7 @@ DOMAINS: Mapping[str, Services] = {
         "set_operation_mode": {Required("operation_mode"): _NAME},
         "set_away_mode": {Required("away_mode"): boolean},
     },
+    "weather": {"get_forecasts": {Required("type", description="Of days, halves of days, or hours."): In(FORECASTS)}},
     **{kind.domain: {name: each.fields for name, each in kind.services.items()} for kind in HELPERS.values()},
 }
 """Services by domain, with the fields of their data beside the target."""

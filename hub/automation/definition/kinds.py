@@ -30,9 +30,8 @@ Offers = Mapping[str, Callable[[], Any]]
 
 TRIGGERS: Mapping[str, str] = {
     **{name: name for name in ("event", "state", "numeric_state", "template", "time", "time_pattern", "sun")},
-    **{
-        name: name for name in ("at", "every", "cron", "message", "heartbeat", "agent", "node", "hub", "hook", "device")
-    },
+    **{name: name for name in ("at", "every", "cron", "calendar", "message", "heartbeat", "agent", "node", "hub")},
+    **{name: name for name in ("hook", "device")},
 }
 CONDITIONS: Mapping[str, str] = {
     **dict.fromkeys(("and", "or", "not"), "logic"),
@@ -64,7 +63,6 @@ SAME_TRIGGER: Mapping[str, str] = {"homeassistant": "hub"}
 REFUSED_TRIGGERS: Mapping[str, str] = {
     "zone": phrase("there is no trigger of zones here; use a state trigger on person.<id>"),
     "geo_location": phrase("there are no geolocation entities here"),
-    "calendar": phrase("there are no calendars here; use cron, time or at"),
     "tag": phrase("there are no tags here; use an event trigger"),
     "persistent_notification": phrase("there are no notification events here; listen to the event repairs_changed"),
 }

@@ -40,6 +40,7 @@ OWN_PREFIXES = (
 )
 OWN_EVENTS = frozenset(
     {
+        "calendar_changed",
         "call_service",
         "command_received",
         "custom_event_fired",

@@ -1,20 +1,27 @@
-"""The configured calendars: read by GET or by CalDAV's REPORT, written by PUT (RFC 4791), through the egress client."""
+"""The configured calendars: files at home, or read by GET or CalDAV's REPORT, written by PUT (RFC 4791)."""
 
 from __future__ import annotations
 
 import asyncio
-from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, Unavailable
 from hub.core.ids import new_id
-from hub.security.egress import Egress, Fetched
-from integrations.tools.calendar.events import EVENTS_LIMIT, CalendarEvent, new_event, read_events
+from hub.storage.files import read_bounded, write_atomic
+from integrations.tools.calendar.dav import BODY_LIMIT_BYTES, Dav, address_of
+from integrations.tools.calendar.events import (
+    EVENTS_LIMIT,
+    CalendarEvent,
+    by_minutes,
+    new_event,
+    read_events,
+    with_event,
+)
 
-BODY_LIMIT_BYTES = 5_000_000
 _REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <C:calendar-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"><D:prop><C:calendar-data/></D:prop>
 <C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT"><C:time-range start="{since}" end="{until}"/>
@@ -25,16 +32,20 @@ class CalendarAccounts:
     """The calendars of this home.
 
     Args:
-        egress: Calls their servers.
+        dav: Calls their servers.
         clock: Dates new events.
         config: The validated section `calendar:`.
+        folder: Where the calendars are that have no address, each in a file.
     """
 
-    def __init__(self, egress: Egress, clock: Clock, config: Mapping[str, Any]) -> None:
-        self._egress = egress
+    def __init__(self, dav: Dav, clock: Clock, config: Mapping[str, Any], folder: Path) -> None:
+        self._dav = dav
         self._clock = clock
         self._calendars: Mapping[str, Mapping[str, Any]] = config["calendars"]
-        self._timeout_s = config["timeout"]
+        self._folder = folder
+        self._writing = asyncio.Lock()
+        self.changed: Callable[[str], Awaitable[None]] | None = None
+        """Called with the name of a calendar that an event was added to."""
 
     @property
     def names(self) -> list[str]:
@@ -44,7 +55,15 @@ class CalendarAccounts:
     @property
     def writable(self) -> list[str]:
         """Those that events can be added to."""
-        return [name for name in self.names if "username" in self._calendars[name]]
+        return [name for name in self.names if "username" in self._calendars[name] or self.is_local(name)]
+
+    def is_local(self, name: str) -> bool:
+        """Whether a calendar is a file at home."""
+        return "url" not in self._calendars[name]
+
+    def title(self, name: str) -> str:
+        """Return what people call a calendar."""
+        return str(self._calendars[name].get("name") or name.replace("_", " "))
 
     async def events(
         self, names: Iterable[str], since: datetime, until: datetime
@@ -59,7 +78,7 @@ class CalendarAccounts:
 
         async def read(name: str) -> None:
             try:
-                found[name] = await self._read(name, since, until)
+                found[name] = await self.read(name, since, until)
             except HubError as error:
                 failed[name] = error
 
@@ -67,7 +86,8 @@ class CalendarAccounts:
         if failed and not found:
             raise next(iter(failed.values()))
         events = [
-            {"calendar": name} | {field: getattr(event, field) for field in CalendarEvent.__struct_fields__}
+            {"calendar": name, "start": by_minutes(event.start), "end": by_minutes(event.end)}
+            | {field: getattr(event, field) for field in ("title", "location", "description")}
             for name, some in sorted(found.items())
             for event in some
         ]
@@ -75,44 +95,57 @@ class CalendarAccounts:
         return shown, {name: failed[name].message for name in sorted(failed)}
 
     async def add(self, name: str, event: CalendarEvent) -> None:
-        """Add an event to a CalDAV calendar.
+        """Add an event to a calendar with an account, or to one at home.
 
         Raises:
             HubError: It cannot be added.
         """
-        uid = new_id()
-        url = f"{self._calendars[name]['url'].reveal().rstrip('/')}/{uid}.ics"
-        headers = {"Content-Type": "text/calendar; charset=utf-8", "If-None-Match": "*"}
-        await self._call(name, "PUT", url, headers, new_event(uid, event, self._clock.now()))
+        uid, now = new_id(), self._clock.now()
+        if self.is_local(name):
+            async with self._writing:
+                await asyncio.to_thread(self._write, name, uid, event, now)
+        else:
+            account = self._calendars[name]
+            url = f"{address_of(account).rstrip('/')}/{uid}.ics"
+            headers = {"Content-Type": "text/calendar; charset=utf-8", "If-None-Match": "*"}
+            await self._dav.call(f"the calendar {name}", account, "PUT", url, headers, new_event(uid, event, now))
+        if self.changed is not None:
+            await self.changed(name)
 
-    async def _read(self, name: str, since: datetime, until: datetime) -> list[CalendarEvent]:
-        url = self._calendars[name]["url"].reveal().replace("webcal://", "https://", 1)
-        if name in self.writable:
+    async def read(self, name: str, since: datetime, until: datetime) -> list[CalendarEvent]:
+        """Return the events of one calendar in a range, in their order.
+
+        Raises:
+            HubError: It cannot be read.
+        """
+        account, what = self._calendars[name], f"the calendar {name}"
+        if self.is_local(name):
+            body = await asyncio.to_thread(self._body, name)
+        elif "username" in account:
             times = {
                 key: f"{when.astimezone(UTC):%Y%m%dT%H%M%SZ}" for key, when in (("since", since), ("until", until))
             }
-            headers = {"Content-Type": "application/xml; charset=utf-8", "Depth": "1"}
-            answer = await self._call(name, "REPORT", url, headers, _REPORT.format(**times).encode())
+            body = await self._dav.report(what, account, _REPORT.format(**times))
         else:
-            answer = await self._call(name, "GET", url, {"Accept": "text/calendar"}, None)
-        arguments = answer.body, since.isoformat(), until.isoformat(), str(since.tzinfo)
-        read = self._egress.reader.read(f"the calendar {name}", read_events, *arguments, returns=list[CalendarEvent])
-        return await read
+            body = (await self._dav.call(what, account, "GET", address_of(account), {"Accept": "text/calendar"})).body
+        if not body.strip() and self.is_local(name):
+            return []
+        arguments = body, since.isoformat(), until.isoformat(), str(since.tzinfo)
+        return await self._dav.reader.read(what, read_events, *arguments, returns=list[CalendarEvent])
 
-    async def _call(self, name: str, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Fetched:
-        account = self._calendars[name]
-        if "username" in account:
-            pair = f"{account['username']}:{account['password'].reveal()}"
-            headers = {**headers, "Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name}.ics"
+
+    def _body(self, name: str) -> bytes:
         try:
-            answer = await self._egress.fetch(
-                url, method=method, headers=headers, body=body, limit_bytes=BODY_LIMIT_BYTES, timeout_s=self._timeout_s
-            )
-        except HubError as error:
-            error.message = f"the calendar {name}: {error.message}"
-            raise
-        if answer.status in (401, 403):
-            raise Unavailable(f"the server of the calendar {name} refuses username or password")
-        if not 200 <= answer.status < 300:
-            raise Unavailable(f"the server of the calendar {name} answered with the status {answer.status}")
-        return answer
+            return read_bounded(self._file(name), BODY_LIMIT_BYTES)
+        except FileNotFoundError:
+            return b""
+
+    def _write(self, name: str, uid: str, event: CalendarEvent, now: datetime) -> None:
+        try:
+            fresh = with_event(self._body(name), uid, event, now)
+        except ValueError as error:
+            raise Unavailable(f"the calendar {name}: {self._file(name)} is damaged: {error}") from error
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        write_atomic(self._file(name), fresh)

@@ -5,7 +5,7 @@ Reading is done in the process for content from outside: a repetition can be mad
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,13 +16,27 @@ TEXT_CHARS = 500
 
 
 class CalendarEvent(Struct, frozen=True):
-    """An event; `start` and `end` are moments in the home's time zone, or days, in ISO 8601."""
+    """An event; `start` and `end` are moments in the home's time zone, or days, in ISO 8601.
+
+    Attributes:
+        recurrence_id: Distinguishes it from the other occurrences of a repeated one.
+        rrule: How it is repeated.
+    """
 
     start: str
     end: str
     title: str
     location: str = ""
     description: str = ""
+    uid: str = ""
+    recurrence_id: str = ""
+    rrule: str = ""
+
+    def times(self, zone: tzinfo) -> tuple[float, float]:
+        """Return when it begins and ends, in seconds since the epoch; days begin at midnight at home."""
+        found = (datetime.fromisoformat(each) for each in (self.start, self.end))
+        start, end = (each.replace(tzinfo=zone) if each.tzinfo is None else each for each in found)
+        return start.timestamp(), end.timestamp()
 
 
 def read_events(body: bytes, since: str, until: str, zone: str) -> list[CalendarEvent]:
@@ -57,8 +71,14 @@ def _sources(body: bytes) -> list[bytes | str]:
 def _event(source: Any, zone: ZoneInfo) -> CalendarEvent:
     start = source["DTSTART"].dt
     end = source["DTEND"].dt if "DTEND" in source else start + source.get("DURATION", _Instant()).dt
-    texts = [str(source.get(name, ""))[:TEXT_CHARS] for name in ("SUMMARY", "LOCATION", "DESCRIPTION")]
-    return CalendarEvent(_shown(start, zone), _shown(end, zone), *texts)
+    if not isinstance(start, datetime) and not start < end:
+        end = start + timedelta(days=1)
+    title, where, more, uid = (
+        str(source.get(name, ""))[:TEXT_CHARS] for name in ("SUMMARY", "LOCATION", "DESCRIPTION", "UID")
+    )
+    rule = source["RRULE"].to_ical().decode() if "RRULE" in source else ""
+    at = source["RECURRENCE-ID"].to_ical().decode() if rule and "RECURRENCE-ID" in source else ""
+    return CalendarEvent(_shown(start, zone), _shown(end, zone), title, where, more, uid, at, rule)
 
 
 class _Instant:
@@ -69,7 +89,12 @@ def _shown(when: date | datetime, zone: ZoneInfo) -> str:
     if not isinstance(when, datetime):
         return when.isoformat()
     moment = when.replace(tzinfo=zone) if when.tzinfo is None else when.astimezone(zone)
-    return moment.isoformat(timespec="minutes")
+    return moment.isoformat(timespec="seconds")
+
+
+def by_minutes(when: str) -> str:
+    """Return a moment without its seconds; a day as it is."""
+    return when if is_day(when) else datetime.fromisoformat(when).isoformat(timespec="minutes")
 
 
 def is_day(text: str) -> bool:
@@ -79,6 +104,19 @@ def is_day(text: str) -> bool:
 
 def new_event(uid: str, event: CalendarEvent, now: datetime) -> bytes:
     """Return a calendar with one new event."""
+    return _with_event(None, uid, event, now)
+
+
+def with_event(body: bytes, uid: str, event: CalendarEvent, now: datetime) -> bytes:
+    """Return a calendar with a further event; one that is empty is begun.
+
+    Raises:
+        ValueError: It is not a calendar.
+    """
+    return _with_event(body if body.strip() else None, uid, event, now)
+
+
+def _with_event(body: bytes | None, uid: str, event: CalendarEvent, now: datetime) -> bytes:
     import icalendar
 
     made = icalendar.Event()
@@ -90,9 +128,12 @@ def new_event(uid: str, event: CalendarEvent, now: datetime) -> bytes:
     for name, text in texts.items():
         if text:
             made.add(name, text)
-    calendar = icalendar.Calendar()
-    calendar.add("PRODID", "-//Homarus//EN")
-    calendar.add("VERSION", "2.0")
+    if body is not None:
+        calendar = icalendar.Calendar.from_ical(body)
+    else:
+        calendar = icalendar.Calendar()
+        calendar.add("PRODID", "-//Homarus//EN")
+        calendar.add("VERSION", "2.0")
     calendar.add_component(made)
     return bytes(calendar.to_ical())
 

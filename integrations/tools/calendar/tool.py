@@ -132,7 +132,7 @@ class CalendarTool:
         if given["calendar"] not in self._accounts.writable:
             with_accounts = ", ".join(self._accounts.writable) or "none"
             raise InvalidRequest(
-                f"nothing can be added to {given['calendar']}; calendars with an account: {with_accounts}"
+                f"nothing can be added to {given['calendar']}; calendars that take events: {with_accounts}"
             )
         start, begins = given["start"], self._at(given["start"])
         if is_day(start):

@@ -21,6 +21,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "template": {"value_template": "{{ true }}"},
     "time": {"at": "07:30"},
     "time_pattern": {"minutes": "/5"},
+    "calendar": {"entity_id": "calendar.family"},
     "sun": {"event": "sunset"},
     "at": {"at": "20m"},
     "every": {"every": "1h"},

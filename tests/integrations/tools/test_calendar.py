@@ -134,7 +134,7 @@ async def test_an_event_is_added_and_listed_beside_those_that_repeat(planner: Pl
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"action": "add", "calendar": "choir", "title": "x", "start": "2026-05-13"}, "with an account: mine"),
+        ({"action": "add", "calendar": "choir", "title": "x", "start": "2026-05-13"}, "that take events: mine"),
         ({"action": "add", "calendar": "mine", "title": "x"}, "start"),
         (
             {"action": "add", "calendar": "mine", "title": "x", "start": "2026-05-13", "end": "2026-05-12"},
@@ -227,7 +227,9 @@ async def test_automations_list_and_add_by_services(planner: Planner) -> None:
 
 
 def test_what_is_written_is_read_again_whatever_it_holds(planner: Planner) -> None:
-    event = CalendarEvent("2026-05-13T09:00+02:00", "2026-05-13T10:00+02:00", "a\r\nEND:VEVENT\n茶", "", "b;c,d\\e")
+    event = CalendarEvent(
+        "2026-05-13T09:00:00+02:00", "2026-05-13T10:00:00+02:00", "a\r\nEND:VEVENT\n茶", "", "b;c,d\\e"
+    )
 
     (read,) = read_events(
         new_event("u", event, planner.standing.clock.now()),

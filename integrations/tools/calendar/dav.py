@@ -1,0 +1,67 @@
+"""Requests to calendar servers (RFC 4791), through the egress client."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from hub.core.errors import HubError, Unavailable
+from hub.security.egress import Egress, Fetched
+
+BODY_LIMIT_BYTES = 5_000_000
+
+
+def address_of(account: Mapping[str, Any]) -> str:
+    """Return the address of a calendar or list."""
+    return str(account["url"].reveal()).replace("webcal://", "https://", 1)
+
+
+class Dav:
+    """Calls the servers of calendars and lists.
+
+    Attributes:
+        reader: Reads what they answer in another process.
+    """
+
+    def __init__(self, egress: Egress, timeout_s: float) -> None:
+        self._egress, self._timeout_s = egress, timeout_s
+        self.reader = egress.reader
+
+    async def report(self, what: str, account: Mapping[str, Any], query: str) -> bytes:
+        """Return the answer to a query; see `call`."""
+        headers = {"Content-Type": "application/xml; charset=utf-8", "Depth": "1"}
+        return (await self.call(what, account, "REPORT", address_of(account), headers, query.encode())).body
+
+    async def call(
+        self,
+        what: str,
+        account: Mapping[str, Any],
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> Fetched:
+        """Make a request with the account, if it has one.
+
+        Args:
+            what: The calendar or list, for errors.
+
+        Raises:
+            HubError: The server cannot be reached, or refuses.
+        """
+        if "username" in account:
+            pair = f"{account['username']}:{account['password'].reveal()}"
+            headers = {**headers, "Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+        try:
+            answer = await self._egress.fetch(
+                url, method=method, headers=headers, body=body, limit_bytes=BODY_LIMIT_BYTES, timeout_s=self._timeout_s
+            )
+        except HubError as error:
+            error.message = f"{what}: {error.message}"
+            raise
+        if answer.status in (401, 403):
+            raise Unavailable(f"the server of {what} refuses username or password")
+        if not 200 <= answer.status < 300:
+            raise Unavailable(f"the server of {what} answered with the status {answer.status}")
+        return answer

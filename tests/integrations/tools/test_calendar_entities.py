@@ -1,0 +1,175 @@
+"""Calendars as entities: a file at home and a CalDAV server, over restarts of a hub with an automation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from hub.core.clock import ManualClock
+from hub.core.context import SYSTEM, Context
+from tests.hub_fixture import HubFixture
+from tests.integrations.tools.standing import NOON
+from tests.integrations.tools.test_calendar import PASSWORD, CalDav
+from tests.until import until
+
+ONLY = ("hub database", "registries", "helpers", "history", "automations", "integrations", "egress")
+HOUR = 3_600.0
+FAMILY = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:x
+BEGIN:VEVENT
+UID:choir
+DTSTART;TZID=America/New_York:20260504T130000
+DTEND;TZID=America/New_York:20260504T143000
+RRULE:FREQ=DAILY
+SUMMARY:Choir
+LOCATION:Town hall
+END:VEVENT
+BEGIN:VEVENT
+UID:holiday
+DTSTART;VALUE=DATE:20260513
+SUMMARY:Ascension
+END:VEVENT
+END:VCALENDAR"""
+AUTOMATION = {
+    "id": "sing",
+    "triggers": [{"trigger": "calendar", "entity_id": "calendar.family", "offset": "-00:10:00"}],
+    "actions": [{"event": "sung", "event_data": {"what": "{{ trigger.calendar_event.summary }}"}}],
+}
+
+
+class Home:
+    """A hub with calendars, and what its automation did."""
+
+    def __init__(self, folder: Path, calendars: dict[str, Any]) -> None:
+        self.folder, self.sections = folder, {"calendar": {"calendars": calendars}, "automation": [AUTOMATION]}
+        self.sections["hub"] = {"time_zone": "Europe/Berlin"}
+        self.clock = ManualClock(NOON)
+        self.sung: list[tuple[str, float]] = []
+
+    async def start(self) -> None:
+        self.hub = HubFixture(
+            self.folder,
+            "http://127.0.0.1:9",
+            sections=self.sections,
+            integrations=("calendar",),
+            clock=self.clock,
+            only=ONLY,
+        )
+        self.hub.bus.listen("sung", lambda event: self.sung.append((event.data["what"], self.hours)))
+        await self.hub.start()
+
+    @property
+    def hours(self) -> float:
+        """Since the beginning."""
+        return (self.clock.time() - NOON) / HOUR
+
+    async def call(self, name: str, entity: str = "calendar.family", **data: Any) -> Any:
+        wants = name == "get_events"
+        return await self.hub.services.call(
+            "calendar", name, {"entity_id": entity, **data}, context=Context(SYSTEM), wants_response=wants
+        )
+
+    async def state(self, entity: str, find: Callable[[Any], bool]) -> Any:
+        return await until(lambda: (now := self.hub.states.get(entity)) and find(now) and now)
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> Any:
+    (tmp_path / "calendars").mkdir()
+    (tmp_path / "calendars" / "family.ics").write_text(FAMILY)
+    made = Home(tmp_path, {"family": {"name": "The family"}, "empty": {}})
+    await made.start()
+    yield made
+    await made.hub.stop()
+
+
+async def test_a_calendar_is_on_during_an_event_and_shows_the_present_or_next_one(home: Home) -> None:
+    seen = await home.state("calendar.family", lambda now: now.state == "off")
+    await home.clock.advance(5 * HOUR)
+    during = await home.state("calendar.family", lambda now: now.state == "on")
+    await home.clock.advance(1.5 * HOUR)
+    after = await home.state("calendar.family", lambda now: now.state == "off")
+
+    assert dict(seen.attributes) == {
+        "friendly_name": "The family",
+        "supported_features": 1,
+        "message": "Choir",
+        "all_day": False,
+        "start_time": "2026-05-12 19:00:00",
+        "end_time": "2026-05-12 20:30:00",
+        "location": "Town hall",
+        "description": "",
+    }
+    assert during.attributes == seen.attributes
+    assert (after.attributes["message"], after.attributes["start_time"]) == ("Ascension", "2026-05-13 00:00:00")
+    assert seen.context.authority.tainted
+
+
+async def test_an_automation_fires_at_its_time_over_restarts_and_for_what_is_added(home: Home) -> None:
+    await home.state("calendar.family", lambda now: now.state == "off")
+    await home.clock.advance(2 * HOUR)
+    await home.hub.stop()
+    await home.start()
+    await home.state("calendar.family", lambda now: now.state == "off")
+
+    await home.call("create_event", summary="Tea", start_date_time="2026-05-12 17:00", end_date_time="2026-05-12 17:30")
+    await home.state("calendar.family", lambda now: now.attributes["message"] == "Tea")
+    await home.clock.advance(8 * HOUR)
+    await until(lambda: len(home.sung) == 3)
+
+    assert home.sung == [
+        ("Tea", pytest.approx(3 - 1 / 6)),
+        ("Choir", pytest.approx(5 - 1 / 6)),
+        ("Ascension", 10 - 1 / 6),
+    ]
+
+
+async def test_events_are_added_to_a_file_at_home_and_told(home: Home) -> None:
+    await home.call("create_event", "calendar.empty", summary="Move", **{"in": {"weeks": 30}}, location="Over there")
+
+    state = await home.state("calendar.empty", lambda now: "message" in now.attributes)
+    found = await home.call("get_events", "calendar.empty", duration={"days": 300})
+
+    assert (state.state, state.attributes["start_time"]) == ("off", "2026-12-08 00:00:00")
+    (event,) = found["calendar.empty"]["events"]
+    assert {key: event[key] for key in ("start", "end", "summary", "location")} == {
+        "start": "2026-12-08",
+        "end": "2026-12-09",
+        "summary": "Move",
+        "location": "Over there",
+    }
+
+
+async def test_a_server_that_fails_for_long_makes_its_calendar_unavailable_until_it_is_back(tmp_path: Path) -> None:
+    server = CalDav()
+    runner = web.ServerRunner(web.Server(server.answer))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    address = f"127.0.0.1:{runner.addresses[0][1]}"
+    account = {"url": f"http://{address}/dav/", "username": "me", "password": PASSWORD}
+    home = Home(tmp_path, {"family": account})
+    home.sections["network"] = {"allow_private": [address]}
+    await home.start()
+    await home.call("create_event", summary="Dentist", start_date="2026-05-12", end_date="2026-05-13")
+    await home.state("calendar.family", lambda now: now.state == "on")
+
+    server.fails = 500
+    asked = len(server.asked)
+    while (now := home.hub.states.get("calendar.family")) is None or now.state != "unavailable":
+        before = len(server.asked)
+        await home.clock.advance(900)
+        await until(lambda: len(server.asked) > before)  # noqa: B023
+        await until(lambda: home.clock.sleepers > 0)
+    server.fails = 0
+    await home.clock.advance(900)
+    back = await home.state("calendar.family", lambda now: now.state == "on")
+
+    assert len(server.asked) - asked > 4
+    assert back.attributes["message"] == "Dentist"
+    await home.hub.stop()
+    await runner.cleanup()
