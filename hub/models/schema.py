@@ -118,11 +118,22 @@ MODEL_SCHEMA = {
     Optional("params", description="Further parameters, sent unchanged"): {string: object},
 }
 
+_TCP = re.compile(r"tcp://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}/?\Z")
+
+
+def _service(value: Any) -> str:
+    return value.rstrip("/") if isinstance(value, str) and _TCP.match(value) else url(value)
+
+
+_address = Described(_service, {"type": "string", "format": "uri"}, "URL")
+
 PROVIDER_SCHEMA = {
     Optional(
         "api", description="openai for any OpenAI-compatible server; else a vendor's name as litellm knows it"
     ): slug,
-    Optional("base_url", description="Where it listens, for example http://127.0.0.1:8000/v1"): url,
+    Optional(
+        "base_url", description="Where it listens, such as http://127.0.0.1:8000/v1; tcp://host:port for wyoming"
+    ): _address,
     Optional("api_key", description="The key, best given as !secret NAME"): secret,
     Optional("credentials", description="Further keys, used in order when those before them cool down"): All(
         [

@@ -1,7 +1,7 @@
 """Wyoming: Home Assistant's Assist passes what it heard to an agent of this hub, and speaks the answer.
 
 The protocol knows no credentials: who may connect is decided by address. What is said there is nobody's, or that of one
-person of this home, and never an owner's.
+person of this home, and never an owner's. Services of the protocol that hear and speak are providers of models here.
 """
 
 from __future__ import annotations
@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
+    from hub.models.contract import ModelProvider
+    from hub.models.provider_config import ProviderConfig
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
-    """Listen."""
+    """Offer the API for providers, and listen if the section is there."""
+
+    def make(name: str, provider: ProviderConfig) -> ModelProvider:
+        from integrations.devices.wyoming.provider import WyomingProvider  # not before somebody speaks
+
+        return WyomingProvider(name, provider)
+
+    host.models.add("wyoming", make)
+    if "wyoming" not in host.config.present:
+        return
     from integrations.devices.wyoming.server import WyomingServer
 
     server = await WyomingServer(host, config).start()

@@ -1,34 +1,40 @@
-"""A server of the Wyoming protocol that handles sentences: a line of JSON, then the data that it announces.
-
-Source: https://github.com/OHF-Voice/wyoming
-"""
+"""A server of the Wyoming protocol that handles sentences, and hears and speaks with what the hub has for that."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from hub import __version__
 from hub.core.context import Authority, Context
-from hub.core.errors import HubError
+from hub.core.errors import HubError, InvalidRequest, Unavailable
 from hub.host import IntegrationHost
 from hub.integration.errors import NotReady
+from hub.models.contract import AUTO
+from hub.models.speaker import speak
+from hub.models.transcriber import transcriber
 from hub.sessions.keys import SessionKey, SessionKind
+from integrations.devices.wyoming.sound import Sound, SoundCollector, read_wav
+from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES, WyomingEvent, encode, read_event
 
 _log = logging.getLogger(__name__)
 
 CONNECTIONS_LIMIT = 20
-EVENT_LIMIT_BYTES = 65_536
 IDLE_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 60.0
 """Who spoke waits no longer; what the owner has to approve is not done then."""
 TEXT_LIMIT_CHARS = 4_000
 ID_LIMIT_CHARS = 100
+LANGUAGES = (
+    *("ar", "bg", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id"),
+    *("it", "ja", "ko", "lt", "lv", "ms", "nb", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "ta", "th", "tr"),
+    *("uk", "ur", "vi", "zh"),
+)
+"""Home Assistant offers a service for the languages that it names; which of them are understood is the model's."""
 
 
 class WyomingServer:
@@ -79,19 +85,59 @@ class WyomingServer:
         return may
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while (event := await _read(reader)) is not None:
-            type, data = event
-            match type:
+        heard, language = SoundCollector(), None
+        while (event := await read_event(reader, IDLE_LIMIT_S)) is not None:
+            answers: Iterable[WyomingEvent] = ()
+            match event.type:
                 case "describe":
-                    answer: tuple[str, Mapping[str, Any]] = ("info", self._info())
+                    answers = [WyomingEvent("info", self._info())]
                 case "ping":
-                    answer = ("pong", {"text": data.get("text")})
+                    answers = [WyomingEvent("pong", {"text": event.data.get("text")})]
                 case "transcript":
-                    answer = await self._handle(data)
-                case _:
-                    continue  # what is for other services
-            writer.write(_event(*answer))
-            await writer.drain()
+                    answers = [WyomingEvent(*await self._handle(event.data))]
+                case "transcribe":
+                    heard, language = SoundCollector(), event.data.get("language")
+                case "audio-chunk":
+                    heard.add(event)
+                case "audio-stop":
+                    answers = await self._hear(heard.take(), language)
+                case "synthesize":
+                    answers = await self._speak(event.data)
+            for each in answers:
+                writer.write(encode(each))
+                await writer.drain()
+
+    async def _hear(self, sound: Sound, language: Any) -> Iterable[WyomingEvent]:
+        """Return the transcript of a sound."""
+        if not sound.samples or (ref := self._ear()) is None:
+            return ()
+        try:
+            async with asyncio.timeout(ANSWER_LIMIT_S):
+                hear = transcriber(self._host.models.registry, ref)
+                text = await hear(sound.as_wav(), "wyoming.wav", language if isinstance(language, str) else None)
+        except (HubError, TimeoutError) as error:
+            return [_failed("stt", error)]
+        return [WyomingEvent("transcript", {"text": text})]
+
+    async def _speak(self, said: Mapping[str, Any]) -> Iterable[WyomingEvent]:
+        """Return a text as sound."""
+        text, voice = said.get("text"), said.get("voice")
+        asked = voice if isinstance(voice, dict) else {}
+        name, language = (each if isinstance(each := asked.get(key), str) else None for key in ("name", "language"))
+        if not isinstance(text, str) or not 0 < len(text.strip()) <= TEXT_LIMIT_CHARS:
+            return [_failed("tts", InvalidRequest(f"expected a text of at most {TEXT_LIMIT_CHARS} characters"))]
+        try:
+            async with asyncio.timeout(ANSWER_LIMIT_S):
+                data = await speak(self._host.models.registry, None, text, name or "", "wav", language)
+        except (HubError, TimeoutError) as error:
+            return [_failed("tts", error)]
+        sound = read_wav(data)
+        return sound.events() if sound is not None else [_failed("tts", Unavailable("what speaks gave no WAV file"))]
+
+    def _ear(self) -> str | None:
+        """Return the model that hears."""
+        usual = self._host.config.or_default("messages")["media"].get("transcription_model")
+        return usual or self._host.models.registry.speech_ref
 
     async def _handle(self, said: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         text, context = said.get("text"), said.get("context")
@@ -121,37 +167,21 @@ class WyomingServer:
             "installed": True,
             "version": __version__,
         }
-        handle = {**about, "models": [{**about, "languages": []}], "supports_home_control": True}
-        return {**{each: [] for each in ("asr", "tts", "intent", "wake", "mic", "snd")}, "handle": [handle]}
+        model = {**about, "languages": []}
+        found: dict[str, Any] = {each: [] for each in ("asr", "tts", "intent", "wake", "mic", "snd")}
+        found["handle"] = [{**about, "models": [model], "supports_home_control": True}]
+        known = {
+            **about,
+            "languages": [self._host.language, *(each for each in LANGUAGES if each != self._host.language)],
+        }
+        if self._ear() is not None:
+            found["asr"] = [{**about, "models": [known]}]
+        if self._host.models.registry.speech_ref is not None:
+            found["tts"] = [{**about, "voices": [{**known, "name": AUTO}]}]
+        return found
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[str, dict[str, Any]] | None:
-    """Read an event, None at the end; what is beside its data, such as sound, is passed over.
-
-    Raises:
-        ValueError: It is not an event, or is too large.
-        TimeoutError: None came for a minute.
-    """
-    async with asyncio.timeout(IDLE_LIMIT_S):
-        line = await reader.readline()
-        if not line:
-            return None
-        said = json.loads(line)
-        if not isinstance(said, dict):
-            raise ValueError("expected a JSON object as an event")
-        data = said.get("data") or {}
-        for key in ("data_length", "payload_length"):
-            length = said.get(key) or 0
-            if not isinstance(length, int) or not 0 <= length <= EVENT_LIMIT_BYTES:
-                raise ValueError(f"{key}: expected at most {EVENT_LIMIT_BYTES}")
-            read = await reader.readexactly(length)
-            if key == "data_length" and read:
-                data = json.loads(read)
-        if not isinstance(data, dict):
-            raise ValueError("data: expected a JSON object")
-        return str(said.get("type")), data
-
-
-def _event(type: str, data: Mapping[str, Any]) -> bytes:
-    body = json.dumps(data, ensure_ascii=False).encode()
-    return json.dumps({"type": type, "data_length": len(body)}).encode() + b"\n" + body
+def _failed(what: str, error: Exception) -> WyomingEvent:
+    said = error.message if isinstance(error, HubError) else f"no answer within {ANSWER_LIMIT_S:g} s"
+    _log.warning("wyoming: %s failed: %s", what, said)
+    return WyomingEvent("error", {"text": said, "code": f"{what}-failed"})

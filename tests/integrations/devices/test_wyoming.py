@@ -17,13 +17,18 @@ from hub.core.schema import Optional, Schema, SchemaError
 from hub.core.services import ResponseMode, ServiceCall
 from hub.security.people import People, Person
 from integrations.devices.wyoming.schema import CONFIG_SCHEMA
-from integrations.devices.wyoming.server import EVENT_LIMIT_BYTES, WyomingServer
+from integrations.devices.wyoming.server import WyomingServer
+from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES
 from tests.automation.triggers.bench import Bench
 from tests.hosting import host_on
+
+SECTIONS: dict[str, Any] = {"hub": {"name": "Home", "language": "en"}, "messages": {"media": {}}}
 
 
 class Assist(Bench):
     """A server whose agent repeats what it hears."""
+
+    models: Any = SimpleNamespace(speech_ref=None)
 
     def __init__(self, home: Path, **config: Any) -> None:
         super().__init__(home)
@@ -31,7 +36,7 @@ class Assist(Bench):
         self.services = self.parts.services
         self.people = People([Person("me", "Me", owner=True)])
         self.agents = SimpleNamespace(default=lambda: SimpleNamespace(id="main"))
-        self.config = SimpleNamespace(current=SimpleNamespace(or_default=lambda _: {"name": "Home"}))
+        self.config = SimpleNamespace(current=SimpleNamespace(or_default=SECTIONS.__getitem__))
         self.services.register("agent", "run", self._run, Schema({Optional(str): object}), ResponseMode.OPTIONAL)
         self.server = WyomingServer(host_on(self, "wyoming")[0], CONFIG_SCHEMA(config) | {"port": 0})
         self.port = 0
