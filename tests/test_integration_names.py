@@ -26,6 +26,7 @@ OTHER_MEANINGS = frozenset(
         ("models/selection.py", "offline"),  # a reason shown to people
         ("messaging/outbox/markup.py", "discord"),  # a flavour of text
         ("gateway/connection/connection.py", "webchat"),  # a client mode of the wire protocol
+        ("security/webhook_signature.py", "generic"),  # the form of most signatures
         ("sandbox/settings.py", "code_run"),  # the name of a tool
         ("sandbox/settings.py", "browser"),  # a scope of sandboxes
         ("nodes/services.py", "mobile_app"),  # a domain of services, as Home Assistant names it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 
 class HubError(Exception):
@@ -37,6 +37,12 @@ class HubError(Exception):
     def retryable(self) -> bool:
         """Whether the same call may succeed later without a change."""
         return self.retry_after_s is not None
+
+    def retold(self, message: str, *, outside: bool) -> Self:
+        """Return the same error with another message; its class may be made of other arguments."""
+        told = type(self).__new__(type(self), message)
+        told.__dict__.update(self.__dict__, message=message, outside=outside)
+        return told
 
     def as_dict(self) -> dict[str, Any]:
         """The error as the gateway, the HTTP API and the CLI show it."""

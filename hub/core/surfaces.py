@@ -123,6 +123,7 @@ class Route(Struct, frozen=True):
         body_limit: Bytes.
         open_limit: Bytes from a client without a credential; the handler of such a route judges what they sent.
         body_limit_of: Returns the limit for an authenticated caller, where it differs between callers.
+        signable: Whether a signed address opens it too (`hub.security.signed_paths`), without a caller.
         cookie: Whether a dashboard cookie authenticates (with Origin check on anything but GET), beside bearer tokens.
         websocket: Whether it upgrades: the Origin is judged before.
         extension: Whether the hub's own browser extension may open it, with a token of its own.
@@ -140,6 +141,7 @@ class Route(Struct, frozen=True):
     body_limit: int = 1_048_576
     open_limit: int = RAW_LIMIT_BYTES
     body_limit_of: Callable[[Caller], int] | None = None
+    signable: bool = False
     cookie: bool = False
     websocket: bool = False
     extension: bool = False

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from hub.core.component import Component
 from hub.core.phrases import phrase
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
-from hub.core.surfaces import Method, MethodGroups
-from hub.entities.entities import HomeEntities
+from hub.core.surfaces import Method, MethodGroups, Route, RouteGroups
+from hub.entities.entities import EntityHandle, HomeEntities, OwnService
 from hub.entities.helpers.home_helpers import FILE as HELPERS_FILE, VERSION as HELPERS_VERSION, HomeHelpers
 from hub.entities.helpers.making import register_groups, register_scenes
 from hub.entities.helpers.schema import SECTION_NAMES
@@ -41,6 +42,9 @@ class EntitiesComponent(Component):
         self._helpers = HomeHelpers(
             self.entities, services, base.bus, self._helpers_file, base.clock, base.tasks, base.zone
         )
+        self.entities.own |= {
+            f"camera.{name}": self._of_cameras(name) for name in ("snapshot", "record", "play_stream")
+        }
         self._services = EntityServices(self.entities, self.targets, services)
 
     def stages(self) -> Sequence[Stage]:
@@ -62,6 +66,24 @@ class EntitiesComponent(Component):
         from hub.entities.methods.entities import EntityMethods
 
         return EntityMethods(self.entities, self.targets, self._history, self._base.clock.time).methods()
+
+    def routes(self) -> RouteGroups:
+        """Return the routes of pictures."""
+        return {"pictures": self._load_routes}
+
+    def _load_routes(self) -> Iterable[Route]:
+        from hub.entities.media_files import MediaFiles
+        from hub.entities.picture_routes import picture_routes
+
+        return picture_routes(self.entities, MediaFiles(self._base.home.path))
+
+    def _of_cameras(self, name: str) -> OwnService:
+        async def serve(handle: EntityHandle, data: Mapping[str, Any]) -> None:
+            from hub.entities.cameras import CameraServices
+
+            await getattr(CameraServices(self._base.home.path), name)(handle, data)
+
+        return serve
 
     async def _open(self) -> None:
         await self.registry.open()

@@ -3,12 +3,43 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+if TYPE_CHECKING:
+    from hub.entities.pictures import Film, TakePicture
+
 NAME_LIMIT = 128
+_FEATURES: Mapping[str, Mapping[str, int]] = {
+    "camera": {"turn_on": 1},
+    "media_player": {
+        "media_pause": 1,
+        "media_seek": 2,
+        "volume_set": 4,
+        "volume_mute": 8,
+        "media_previous_track": 16,
+        "media_next_track": 32,
+        "turn_on": 128,
+        "turn_off": 256,
+        "play_media": 512,
+        "volume_up": 1_024,
+        "select_source": 2_048,
+        "media_stop": 4_096,
+        "clear_playlist": 8_192,
+        "media_play": 16_384,
+        "shuffle_set": 32_768,
+        "select_sound_mode": 65_536,
+        "browse_media": 131_072,
+        "repeat_set": 262_144,
+        "join": 524_288,
+        "announce": 1_048_576,
+        "enqueue": 2_097_152,
+        "search_media": 4_194_304,
+    },
+}
+"""By domain, the bit of each command in `supported_features`; `announce` and `enqueue` are of `play_media`."""
 
 
 class DeviceInfo(Struct, frozen=True):
@@ -47,6 +78,8 @@ class EntityDescription(Struct, frozen=True):
         attributes: What it can do, such as `options` or `max`; part of its state even when it is unavailable.
         enabled_by_default: Whether it has a state from the beginning.
         is_full_name: Whether `name` has that of the device in it already.
+        picture: Takes its picture, for cameras, images and players.
+        film: Makes a film of it.
         is_new: Whether it appeared by itself: if its device is new too, agents use it once a person has accepted it.
     """
 
@@ -62,6 +95,8 @@ class EntityDescription(Struct, frozen=True):
     attributes: Mapping[str, Any] = {}
     enabled_by_default: bool = True
     is_full_name: bool = False
+    picture: TakePicture | None = None
+    film: Film | None = None
     is_new: bool = False
 
 
@@ -71,3 +106,9 @@ def clean(text: str | None, limit: int = NAME_LIMIT) -> str | None:
         return None
     kept = "".join(each if unicodedata.category(each)[0] != "C" else " " for each in text[: 4 * limit])
     return " ".join(kept.split())[:limit].strip() or None
+
+
+def features_of(domain: str, commands: Iterable[str], further: Iterable[str] = ()) -> int | None:
+    """Return the features of an entity by its commands; None for a domain that is not told of here."""
+    bits = _FEATURES.get(domain)
+    return None if bits is None else sum({bits.get(each, 0) for each in (*commands, *further)})

@@ -5,7 +5,7 @@ Source: the developer documentation of its entities, and the descriptions of its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.core.schema import (
@@ -32,10 +32,12 @@ TARGET_KEYS = ("entity_id", "device_id", "area_id", "floor_id", "label_id")
 Fields = Mapping[Any, Any]
 Services = Mapping[str, Fields]
 
+FILM_LIMIT_S = 300
 _PERCENT = All(number, Range(min=0, max=100))
 _BYTE = All(number, Coerce(round), Range(min=0, max=255))
 _TEXT = All(string, Length(max=1_000))
 _NAME = All(string, Length(min=1, max=255))
+_NAMES = All(as_list, [_NAME], Length(max=100))
 _SECONDS = All(number, Range(min=0, max=86_400))
 _NONE: Fields = {}
 _CODE: Fields = {Optional("code"): _TEXT}
@@ -94,6 +96,33 @@ _SELECT: Services = {
 _PLAY: Services = {
     f"media_{verb}": _NONE for verb in ("play", "pause", "play_pause", "stop", "next_track", "previous_track")
 }
+_MEDIA = ("media_content_id", "media_content_type")
+_WHAT: Fields = {Optional(each): _TEXT for each in _MEDIA}
+_ENQUEUE = {True: "add", False: "play"}
+"""What `enqueue` meant before it had words."""
+_FILE: Fields = {Required("filename", description="In the folder media or www of the home."): _NAME}
+
+
+def _media(value: Any) -> Any:
+    """Return the data of `play_media` with what was picked (`media: {media_content_id: …}`) as plain keys."""
+    if not isinstance(value, dict):
+        return value
+    picked = value.get("media")
+    if not isinstance(picked, dict):
+        return value
+    if both := [each for each in _MEDIA if each in value]:
+        raise Invalid(f"expected either media or {both[0]}")
+    kept = {each: picked[each] for each in _MEDIA if each in picked}
+    return {**{key: each for key, each in value.items() if key != "media"}, **kept}
+
+
+def _enqueue(value: Any) -> str:
+    words = ("add", "next", "play", "replace")
+    chosen = _ENQUEUE[value] if isinstance(value, bool) else value
+    if chosen not in words:
+        raise Invalid(f"expected one of {', '.join(words)}, got {show(value)}")
+    return str(chosen)
+
 
 DOMAINS: Mapping[str, Services] = {
     "alarm_control_panel": {
@@ -103,7 +132,17 @@ DOMAINS: Mapping[str, Services] = {
     },
     "button": {"press": _NONE},
     "calendar": {"get_events": calendar.GET_EVENTS, "create_event": calendar.CREATE},
-    "camera": {"turn_on": _NONE, "turn_off": _NONE},
+    "camera": {
+        **{f"{verb}_motion_detection": _NONE for verb in ("enable", "disable")},
+        "turn_on": _NONE,
+        "turn_off": _NONE,
+        "snapshot": _FILE,
+        "record": {
+            **_FILE,
+            Optional("duration", default=30): All(number, Range(min=1, max=FILM_LIMIT_S)),
+        },
+        "play_stream": {Required("media_player"): _NAMES, Optional("format", default="hls"): In(("hls",))},
+    },
     "climate": {
         **_ON_OFF,
         "set_temperature": {
@@ -152,7 +191,26 @@ DOMAINS: Mapping[str, Services] = {
         "volume_set": {Required("volume_level"): All(number, Range(min=0, max=1))},
         "volume_mute": {Required("is_volume_muted"): boolean},
         "select_source": {Required("source"): _NAME},
-        "play_media": {Required("media_content_id"): _TEXT, Required("media_content_type"): _NAME},
+        "select_sound_mode": {Required("sound_mode"): _NAME},
+        "media_seek": {Required("seek_position"): All(number, Range(min=0))},
+        "shuffle_set": {Required("shuffle"): boolean},
+        "repeat_set": {Required("repeat"): In(("off", "all", "one"))},
+        "clear_playlist": _NONE,
+        "join": {Required("group_members"): _NAMES},
+        "unjoin": _NONE,
+        "play_media": {
+            Required("media_content_id"): _TEXT,
+            Required("media_content_type"): _NAME,
+            Optional("enqueue"): Described(_enqueue, {"enum": ["add", "next", "play", "replace"]}, "word"),
+            Optional("announce"): boolean,
+            Optional("extra"): dict,
+        },
+        "browse_media": _WHAT,
+        "search_media": {
+            Required("search_query"): _TEXT,
+            Optional("media_filter_classes"): All(as_list, [_NAME], Length(max=30)),
+            **_WHAT,
+        },
     },
     "notify": {"send_message": {Required("message"): _TEXT, Optional("title"): _NAME}},
     "number": {"set_value": {Required("value"): number}},
@@ -207,9 +265,20 @@ DOMAINS: Mapping[str, Services] = {
 """Services by domain, with the fields of their data beside the target."""
 
 ANSWERING = frozenset(
-    {("calendar", "get_events"), ("schedule", "get_schedule"), ("todo", "get_items"), ("weather", "get_forecasts")}
+    {
+        *(
+            ("calendar", "get_events"),
+            ("schedule", "get_schedule"),
+            ("todo", "get_items"),
+            ("weather", "get_forecasts"),
+        ),
+        *(("media_player", "browse_media"), ("media_player", "search_media")),
+    }
 )
 """Services that only return data: that of each entity, by its id."""
+
+BEFORE: Mapping[str, Callable[[Any], Any]] = {"media_player.play_media": _media}
+"""How the data of a service is rewritten before it is checked."""
 
 GENERIC = ("turn_on", "turn_off", "toggle")
 """Services of `homeassistant`, which do what the domain of each entity has under that name."""
@@ -238,6 +307,7 @@ ONE_OF: Mapping[str, str] = {
     "fan_speed": "fan_speed_list",
     "tone": "available_tones",
     "source": "source_list",
+    "sound_mode": "sound_mode_list",
     "operation_mode": "operation_list",
 }
 """Words that are among those of an attribute of the entity, when it has it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -12,9 +12,12 @@ from hub.core.context import Authority, Context
 from hub.core.errors import Conflict
 from hub.core.events import Event, EventBus
 from hub.core.states import StateMachine
-from hub.entities.description import EntityDescription
+from hub.entities.description import EntityDescription, features_of
 from hub.entities.entries import EntityEntry
 from hub.entities.registry import HomeRegistry
+
+if TYPE_CHECKING:
+    from hub.entities.pictures import Film, TakePicture
 
 UNAVAILABLE = "unavailable"
 UNKNOWN = "unknown"
@@ -24,6 +27,9 @@ ECHO_S = 5.0
 Command = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 """Does a service of the domain for one entity; takes the valid data without the target, and returns data where the
 service does (`ANSWERING` in `domains.py`)."""
+
+OwnService = Callable[["EntityHandle", Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
+"""Does a service for an entity in the hub itself, with what the entity gives."""
 
 
 class FirstState(Struct, frozen=True):
@@ -69,6 +75,16 @@ class EntityHandle:
     def is_available(self) -> bool:
         """Whether its device can be reached."""
         return self._is_available
+
+    @property
+    def picture(self) -> TakePicture | None:
+        """Takes its picture; None when it has none."""
+        return self._description.picture
+
+    @property
+    def film(self) -> Film | None:
+        """Makes a film of it; None when it cannot be filmed."""
+        return self._description.film
 
     @property
     def cause(self) -> Context | None:
@@ -127,10 +143,24 @@ class EntityHandle:
             "device_class": entry.device_class,
             "unit_of_measurement": self._description.unit,
             "icon": entry.shown_icon,
+            "entity_picture": self._picture_path(entry.entity_id),
         }
-        self._fixed = {**self._description.attributes, **{key: value for key, value in shown.items() if value}}
+        features = {"supported_features": features_of(entry.entity_id.partition(".")[0], self.commands)}
+        self._fixed = {
+            **{key: value for key, value in features.items() if value is not None},
+            **self._description.attributes,
+            **{key: value for key, value in shown.items() if value},
+        }
         self._is_shown = not entry.disabled
         self._write()
+
+    def _picture_path(self, entity_id: str) -> str | None:
+        """Return where its picture is; a player tells itself when it has one."""
+        if self.picture is None or entity_id.startswith("media_player."):
+            return None
+        from hub.entities.pictures import picture_path
+
+        return picture_path(entity_id)
 
     def hide(self) -> None:
         """Remove its state."""
@@ -176,6 +206,8 @@ class HomeEntities:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.registry, self.states, self.monotonic = registry, states, monotonic
+        self.own: dict[str, OwnService] = {}
+        """Services that the hub does itself, by `domain.name`, in place of the entities' own commands."""
         self._handles: dict[tuple[str, str], EntityHandle] = {}
         bus.listen("entity_registry_updated", self._entity_changed)
         bus.listen("device_registry_updated", self._device_changed)

@@ -10,14 +10,15 @@ from typing import Any
 from hub.core.errors import Forbidden, HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.events import Unsubscribe
 from hub.core.phrases import in_series, phrase
-from hub.core.schema import Optional, Schema
+from hub.core.schema import All, Optional, Schema
 from hub.core.services import AgentRule, Handler, ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.states import EntityState
 from hub.entities.danger import endangers
-from hub.entities.domains import ANSWERING, DOMAINS, GENERIC, ONE_OF, TARGET_KEYS, WITHIN
+from hub.entities.domains import ANSWERING, BEFORE, DOMAINS, GENERIC, ONE_OF, TARGET_KEYS, WITHIN
 from hub.entities.entities import UNAVAILABLE, EntityHandle, HomeEntities
 from hub.entities.targets import TARGET_FIELDS, TargetEntities, Targets
 
+VOLUME_STEP = 0.1
 AT_ONCE = 32
 """Entities of one call that are commanded at the same time."""
 IS_NEW = "is new: agents may use it once a person says it is theirs, on the page Devices or by homarus entities accept"
@@ -45,7 +46,7 @@ class EntityServices:
             A function that removes them.
         """
         removers = [
-            self._register(domain, name, self._handler(domain), Schema({**TARGET_FIELDS, **fields}))
+            self._register(domain, name, self._handler(domain), _schema(f"{domain}.{name}", fields))
             for domain, services in DOMAINS.items()
             for name, fields in services.items()
         ]
@@ -174,12 +175,16 @@ class EntityServices:
             )
         gate = asyncio.Semaphore(AT_ONCE)
         answers: dict[str, Any] = {}
+        own = self._entities.own.get(f"{domain}.{call.service}")
 
         async def one(handle: EntityHandle, state: EntityState) -> None:
             async with gate:
-                command, fitting = _command(handle, call.service, state, data)
-                handle.commanded(call.context)
-                answer = await handle.commands[command](fitting)
+                if own is not None:
+                    answer = await own(handle, data)
+                else:
+                    command, fitting = _command(handle, call.service, state, data)
+                    handle.commanded(call.context)
+                    answer = await handle.commands[command](fitting)
                 if answer is not None:
                     answers[handle.entity_id] = answer
                     if state.context.authority.tainted:
@@ -191,8 +196,13 @@ class EntityServices:
         if errors:
             told = in_series([each.message for each in errors])
             outside = any(each.outside for each in errors)
-            raise errors[0] if len(errors) == 1 else type(errors[0])(told, outside=outside)
+            raise errors[0] if len(errors) == 1 else errors[0].retold(told, outside=outside)
         return answers if (domain, call.service) in ANSWERING else None
+
+
+def _schema(service: str, fields: Mapping[Any, Any]) -> Schema:
+    keys = {**TARGET_FIELDS, **fields}
+    return Schema(All(BEFORE[service], keys) if service in BEFORE else keys)
 
 
 def _absent(entity_id: str, state: EntityState | None) -> HubError:
@@ -208,7 +218,7 @@ async def _caught(entity_id: str, work: Any) -> HubError | None:
         if entity_id in error.message:
             return error
         told = phrase("{entity}: {error}", entity=entity_id, error=error.message)
-        return type(error)(told, outside=error.outside)
+        return error.retold(told, outside=error.outside)
     return None
 
 
@@ -264,6 +274,8 @@ def _derived(
         is_shut = now in ("closed", "closing")
         verb = {"turn_on": "open", "turn_off": "close", "toggle": "open" if is_shut else "close"}.get(service)
         return (f"{verb}_{domain}", {}) if verb is not None else (service, data)
+    if domain == "media_player":
+        return _of_player(service, state, commands)
     if service == "toggle":
         return ("turn_on", data) if now in ("off", "standby", "idle") else ("turn_off", {})
     if service in ("turn_on", "turn_off") and "set_hvac_mode" in commands:
@@ -283,6 +295,18 @@ def _derived(
         step = float(state.attributes.get("step") or 1)
         return "set_value", {"value": float(now) + (step if service == "increment" else -step)}
     return service, data
+
+
+def _of_player(service: str, state: EntityState, commands: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    now, level = state.state, state.attributes.get("volume_level")
+    if service == "toggle":
+        return ("turn_on" if now in ("off", "idle", "standby") else "turn_off"), {}
+    if service == "media_play_pause":
+        return ("media_pause" if now == "playing" else "media_play"), {}
+    if service in ("volume_up", "volume_down") and "volume_set" in commands and isinstance(level, int | float):
+        step = VOLUME_STEP if service == "volume_up" else -VOLUME_STEP
+        return "volume_set", {"volume_level": round(min(1.0, max(0.0, level + step)), 2)}
+    return service, {}
 
 
 def _option(service: str, options: list[Any], now: str, data: Mapping[str, Any]) -> Any:

@@ -201,6 +201,15 @@ class IntegrationHost:
         """The address of the hub for a browser in the home's network; that for this machine when no other is known."""
         return self._hub.gateway.lan_url
 
+    def signed_url(self, path: str, life_s: float) -> str:
+        """Return an address in the home's network that opens a path for a while, whoever asks.
+
+        Args:
+            path: Of a route that is `signable`, such as `/api/camera_proxy/camera.door`.
+            life_s: How long it is good, and no longer than the hub runs.
+        """
+        return self.lan_url + self._hub.gateway.signed_paths.sign(path, life_s)
+
     @property
     def attempts(self) -> AttemptLimiter:
         """Counts failed attempts, for integrations that check credentials of their own."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -24,6 +24,7 @@ from hub.security.outside_reader import OutsideReader
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientTimeout
+    from aiohttp.client_middlewares import ClientMiddlewareType
     from yarl import URL
 
 __all__ = ["URL_LENGTH_LIMIT", "Egress", "EgressFailed", "EgressRefused", "Fetched", "parse_url"]
@@ -219,6 +220,7 @@ class Egress:
         file: BinaryIO | None = None,
         named: str = "",
         silence_s: float = TIMEOUT_S,
+        middlewares: Sequence[ClientMiddlewareType] = (),
     ) -> AsyncIterator[ClientResponse]:
         """Send a request and return its answer for streaming, for services that the owner configured.
 
@@ -228,6 +230,7 @@ class Egress:
             file: What is sent instead of `body`, from its beginning, of any size; it is closed then.
             named: The URL in the configuration: its host and port may be private, as those of `allow_private` may.
             silence_s: How long to wait for the connection, and for each piece of the answer.
+            middlewares: Of aiohttp, which ask the same address again with a proof of who they are.
 
         Raises:
             InvalidRequest, EgressRefused, EgressFailed: As `fetch`.
@@ -242,7 +245,9 @@ class Egress:
         private = place_of(request.url) in {*self._allow_private(), *own}
         quiet = aiohttp.ClientTimeout(total=None, sock_connect=silence_s, sock_read=silence_s)
         try:
-            async with self._answered(request, private=private, quiet=quiet, encodings="identity") as response:
+            async with self._answered(
+                request, private=private, quiet=quiet, encodings="identity", middlewares=middlewares
+            ) as response:
                 yield response
         except TimeoutError as error:
             raise TimedOut(f"{request.url.host} did not answer within {silence_s:g} s") from error
@@ -262,6 +267,7 @@ class Egress:
         private: bool,
         quiet: ClientTimeout | None = None,
         encodings: str = ACCEPTED_ENCODINGS,
+        middlewares: Sequence[ClientMiddlewareType] = (),
     ) -> AsyncIterator[ClientResponse]:
         """Send one request on a separate connection."""
         await load_package("aiohttp")
@@ -294,6 +300,7 @@ class Egress:
                     headers={"User-Agent": USER_AGENT, **request.headers, "Accept-Encoding": encodings},
                     data=request.body,
                     allow_redirects=False,
+                    middlewares=middlewares,
                 ) as response,
             ):
                 yield response

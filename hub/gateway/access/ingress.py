@@ -69,6 +69,7 @@ class Ingress:
         authenticator: Checks credentials.
         own_names: The machine's names, lower case.
         scheme: `http` or `https`, as the gateway itself serves.
+        is_signed: Whether the query of a path signs it.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class Ingress:
         authenticator: Authenticator,
         own_names: Iterable[str],
         scheme: str,
+        is_signed: Callable[[str, Mapping[str, str]], bool],
     ) -> None:
+        self._is_signed = is_signed
         self._routes = routes
         self._authenticator = authenticator
         self._own_names = frozenset(own_names)
@@ -203,7 +206,7 @@ class Ingress:
     async def _authenticate(
         self, request: web.Request, route: Route, client: CallClient, presented: Presented
     ) -> Caller | None:
-        if route.scope == Open.SELF:
+        if route.scope == Open.SELF or (route.signable and self._is_signed(request.path, request.query)):
             return None
         if route.scope == Open.PUBLIC:
             caller = await self._authenticator.try_authenticate(client, presented)

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
-from typing import Any, Literal, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import orjson
 from aiohttp import web
@@ -45,6 +46,9 @@ from hub.security.people import People
 from hub.security.rate_limit import AttemptLimiter, PasswordLimiter
 from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
+
+if TYPE_CHECKING:
+    from hub.security.signed_paths import SignedPaths
 
 _log = logging.getLogger(__name__)
 
@@ -123,7 +127,14 @@ class Gateway:
         self._repairs = repairs
         self.bus = bus
         scheme = "https" if settings.tls else "http"
-        self.ingress = Ingress(settings, self.routes, self.authenticator, own_names(), scheme)
+        self.ingress = Ingress(
+            settings,
+            self.routes,
+            self.authenticator,
+            own_names(),
+            scheme,
+            self._is_signed,
+        )
         self.handshake = Handshake(self.authenticator, clock, lambda: self.state is GatewayState.STARTING)
         self.welcomer = Welcomer(clock, version, self.methods, self.presence, settings.limits.buffer_bytes)
         self._connections: dict[str, Connection] = {}
@@ -165,6 +176,16 @@ class Gateway:
             return device_url(self.settings, self.address[1]).replace("ws", "http", 1)
         except InvalidRequest:
             return self.url
+
+    @cached_property
+    def signed_paths(self) -> SignedPaths:
+        """Signs addresses that open a path for a while."""
+        from hub.security.signed_paths import SignedPaths
+
+        return SignedPaths(self.clock.time)
+
+    def _is_signed(self, path: str, query: Mapping[str, str]) -> bool:
+        return self.signed_paths.is_signed(path, query)
 
     @property
     def connections(self) -> Mapping[str, Connection]:

@@ -13,9 +13,11 @@ import aiohttp
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, Unauthorized, Unavailable
 from hub.core.phrases import phrase
 from hub.entities.description import DeviceInfo, EntityDescription
-from hub.entities.domains import DOMAINS
+from hub.entities.domains import ANSWERING, DOMAINS
 from hub.entities.entities import Command, EntityHandle
+from hub.entities.pictures import PATHS, PICTURE_LIMIT_BYTES, Picture, TakePicture, picture_path
 from hub.integration.json_storage import JsonStorage
+from hub.security.egress_body import read_body
 from integrations.devices.home_assistant.socket import HomeAssistantSocket, connect_and_sign_in
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ SETTLE_S = 1.0
 """Changes of its registries within this time are read together."""
 _REGISTRIES = ("floor", "area", "label", "device", "entity")
 _SHOWN = frozenset({"friendly_name", "device_class", "unit_of_measurement", "icon"})
+_PICTURE = frozenset({"entity_picture", "access_token"})
+"""Where its pictures are there, and a key to them: ours are where the hub serves them."""
 _BROKEN = (aiohttp.ClientError, OSError, HubError, TimeoutError, ValueError, LookupError, TypeError, AttributeError)
 MQTT = "mqtt"
 _OURS = frozenset({"automation", "script", "person"})
@@ -227,7 +231,9 @@ class HomeAssistantBridge:
             unit=_text(attributes.get("unit_of_measurement")),
             icon=_text(attributes.get("icon")),
             entity_category=_text(entry.get("entity_category")),
+            attributes={key: attributes[key] for key in ("supported_features",) if key in attributes},
             is_full_name=True,
+            picture=self._picture(id),
         )
         handle = self._handles.get(id)
         if handle is not None:
@@ -256,13 +262,36 @@ class HomeAssistantBridge:
         return {service: self._command(id, domain, service) for service in DOMAINS.get(domain, ())}
 
     def _command(self, id: str, domain: str, service: str) -> Command:
-        async def run(data: Mapping[str, Any]) -> None:
-            await self.call(domain, service, data, {"entity_id": id})
+        async def run(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+            answers = (domain, service) in ANSWERING
+            told = await self.call(domain, service, data, {"entity_id": id}, answers=answers)
+            return told.get(id) if isinstance(told, Mapping) else None
 
         return run
 
-    async def call(self, domain: str, service: str, data: Mapping[str, Any], target: Mapping[str, Any]) -> Any:
+    def _picture(self, id: str) -> TakePicture | None:
+        domain = id.partition(".")[0]
+        if domain not in PATHS:
+            return None
+
+        async def take() -> Picture:
+            headers = {"Authorization": f"Bearer {self._token.reveal()}"}
+            url = f"{self._url}{PATHS[domain]}/{id}"
+            async with self._host.egress.open(url, headers=headers, named=self._url) as answer:
+                data = await read_body(answer.content.iter_any(), "", PICTURE_LIMIT_BYTES)
+                if answer.status != 200:
+                    raise Unavailable(phrase("Home Assistant has no picture of {entity} now", entity=id))
+                return Picture(data, answer.content_type)
+
+        return take
+
+    async def call(
+        self, domain: str, service: str, data: Mapping[str, Any], target: Mapping[str, Any], *, answers: bool = False
+    ) -> Any:
         """Call a service of Home Assistant and return its response, if it has one.
+
+        Args:
+            answers: Whether it only returns a response.
 
         Raises:
             Unavailable: It cannot be reached.
@@ -271,6 +300,8 @@ class HomeAssistantBridge:
         if self._socket is None:
             raise Unavailable("Home Assistant cannot be reached now")
         call: dict[str, Any] = {"service_data": dict(data), "target": dict(target)}
+        if answers:
+            call["return_response"] = True
         return (await self._socket.ask("call_service", domain=domain, service=service, **call) or {}).get("response")
 
     def _heard(self, event: Mapping[str, Any]) -> None:
@@ -301,7 +332,11 @@ class HomeAssistantBridge:
         state = self._states[id]
         handle.available(state["s"] != "unavailable")
         if state["s"] != "unavailable":
-            shown = {key: value for key, value in state["a"].items() if key not in _SHOWN}
+            has_picture = id.partition(".")[0] in PATHS
+            hidden = _SHOWN | _PICTURE if has_picture else _SHOWN
+            shown = {key: value for key, value in state["a"].items() if key not in hidden}
+            if has_picture and state["a"].get("entity_picture"):
+                shown["entity_picture"] = picture_path(handle.entity_id)
             handle.set(state["s"][:255], shown)
 
 

@@ -37,7 +37,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     for method in methods(bridge, taps, discovery, broker):
         host.methods.add(method)
     host.pages.add(mqtt_page(bridge, discovery, broker, str(host.time_zone)))
-    for route in routes(discovery):
+    for route in routes():
         host.routes.add(route)
     if config["discovery"]:
         await discovery.begin()

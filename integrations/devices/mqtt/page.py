@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from hub.core.errors import NotFound
 from hub.core.surfaces import ADMIN, HttpCall, Route
 from hub.gateway.pages import Page
 from integrations.devices.mqtt.bridge import MqttBridge
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from integrations.devices.mqtt.broker import EmbeddedBroker
 
 ROUTES, PATH = "/mqtt", "/settings/mqtt"
-PICTURE_TYPES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 _HERE = Path(__file__).parent
 _CHINESE = {
     "MQTT": "MQTT",
@@ -52,21 +50,11 @@ def mqtt_page(bridge: MqttBridge, discovery: Discovery, broker: EmbeddedBroker |
     return Page(PATH, "MQTT", _HERE / "page.html", data, scope=ADMIN, under="/settings", position=90, texts=texts)
 
 
-def routes(discovery: Discovery) -> list[Route]:
-    """Return the routes of the page's script and of the pictures of cameras."""
+def routes() -> list[Route]:
+    """Return the route of the page's script."""
 
     async def script(call: HttpCall) -> web.StreamResponse:
         text = await asyncio.to_thread((_HERE / "explorer.js").read_text)
         return web.Response(text=text, content_type="text/javascript", headers={"Cache-Control": "no-store"})
 
-    async def picture(call: HttpCall) -> web.StreamResponse:
-        entity = discovery.entity(call.params["entity"])
-        if entity is None or entity.picture is None:
-            raise NotFound("there is no such picture")
-        found, kind = entity.picture
-        headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-        shown = kind if kind in PICTURE_TYPES else "application/octet-stream"
-        return web.Response(body=found, content_type=shown, headers=headers)
-
-    paths = {"explorer.js": script, "picture/{entity}": picture}
-    return [Route("GET", f"{ROUTES}/{path}", serve, DOMAIN, scope=ADMIN, cookie=True) for path, serve in paths.items()]
+    return [Route("GET", f"{ROUTES}/explorer.js", script, DOMAIN, scope=ADMIN, cookie=True)]

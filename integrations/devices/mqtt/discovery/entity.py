@@ -9,9 +9,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from hub.core.errors import HubError
+from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
 from hub.entities.description import EntityDescription
+from hub.entities.pictures import Picture
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.discovery.announcement import Announced
@@ -138,7 +140,13 @@ class MqttEntity:
             attributes=fixed,
             enabled_by_default=config.get("enabled_by_default") is not False,
             is_new=self._is_new,
+            picture=self._last_picture if self.family.large else None,
         )
+
+    async def _last_picture(self) -> Picture:
+        if self.picture is None:
+            raise Unavailable(phrase("{entity} has sent no picture yet", entity=self.handle.entity_id))
+        return Picture(*self.picture)
 
     def _listen(self) -> None:
         for reading in self.family.readings:

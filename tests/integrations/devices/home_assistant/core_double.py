@@ -30,6 +30,7 @@ class CoreDouble:
         self._sockets: dict[web.WebSocketResponse, dict[str, int]] = {}
         app = web.Application()
         app.router.add_get("/api/websocket", self._serve)
+        app.router.add_get("/api/camera_proxy/{entity_id}", self._picture)
         app.router.add_get("/elsewhere/api/websocket", self._redirect)
         self._server = TestServer(app)
 
@@ -75,6 +76,11 @@ class CoreDouble:
         for socket, topics in self._sockets.items():
             if topic in topics:
                 await socket.send_json({"id": topics[topic], "type": "event", "event": event})
+
+    async def _picture(self, request: web.Request) -> web.StreamResponse:
+        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            raise web.HTTPForbidden
+        return web.Response(body=b"\xff\xd8\xff " + request.match_info["entity_id"].encode(), content_type="image/jpeg")
 
     async def _redirect(self, request: web.Request) -> web.StreamResponse:
         raise web.HTTPFound("/api/websocket")

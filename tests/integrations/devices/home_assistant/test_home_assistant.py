@@ -140,6 +140,25 @@ async def test_commands_go_back_and_changes_come(hub: Connected, core: CoreDoubl
     assert core.called[1]["service_data"] == {"message": "hi"}
 
 
+async def test_the_picture_of_a_camera_is_fetched_with_the_token_that_nobody_here_sees(
+    hub: Connected, core: CoreDouble
+) -> None:
+    theirs = {"entity_picture": "/api/camera_proxy/camera.door?token=a1", "access_token": "a1", "supported_features": 2}
+    await core.add("camera.door", "idle", friendly_name="Front", **theirs)
+    await hub.begin()
+    await until(lambda: hub.state("camera.door") == "idle")
+
+    attributes = hub.parts.states.get("camera.door").attributes
+    taken = await hub.parts.entities.get("camera.door").picture()
+
+    assert attributes == {
+        "friendly_name": "Front",
+        "supported_features": 2,
+        "entity_picture": "/api/camera_proxy/camera.door",
+    }
+    assert (taken.data, taken.mime_type) == (b"\xff\xd8\xff camera.door", "image/jpeg")
+
+
 async def test_a_refusal_says_what_home_assistant_said(hub: Connected, core: CoreDouble) -> None:
     await hub.begin()
     await until(lambda: hub.state("lock.door") == "locked")

@@ -69,6 +69,21 @@ async def test_a_family_of_devices_has_the_right_entities(home: Home, captured: 
         await until(lambda entity_id=entity_id, state=state: home.state(entity_id) == state)  # type: ignore[misc]
 
 
+async def test_a_camera_shows_the_picture_that_it_sent_last(home: Home) -> None:
+    await home.say("homeassistant/camera/door/config", {"unique_id": "d", "topic": "door/jpg", "image_encoding": "b64"})
+    await until(lambda: home.state("camera.door") is not None)
+    camera = home.entities.get("camera.door")
+    assert camera is not None
+    assert camera.picture is not None
+    with pytest.raises(Unavailable, match=r"camera\.door has sent no picture yet"):
+        await camera.picture()
+
+    await home.say("door/jpg", "/9j/4AAQ")
+    await until(lambda: home.state("camera.door") == "idle")
+
+    assert (await camera.picture()).data == b"\xff\xd8\xff\xe0\x00\x10"
+
+
 @pytest.mark.parametrize(
     ("topic", "said"),
     [
