@@ -58,7 +58,6 @@ from hub.core.phrases import phrase
 from hub.core.repairs import Repairs
 from hub.core.secret import SecretMask
 from hub.core.services import ServiceRegistry
-from hub.core.slugs import object_id
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.hooks.registry import Hooks
@@ -246,7 +245,6 @@ class AutomationEngine:
         await self.scheduled.name_accounts()
         config = self._needs.config.current
         self._removers = self._register()
-        self._show_people()
         await self.scripts.open(config)
         self._armed_for = self.parts.zone(), self._location()
         await self.automations.open(config)
@@ -266,7 +264,6 @@ class AutomationEngine:
         """Put changed sections into force."""
         config = self._needs.config.current
         if "people" in changed:
-            self._show_people()
             await self.automations.judge_again()
         if (self.parts.zone(), self._location()) != self._armed_for:
             self._armed_for = self.parts.zone(), self._location()
@@ -359,16 +356,9 @@ class AutomationEngine:
             register_system_events(services, self.system_events, needs.agents),
             register_web(services, needs.egress, RememberedPages(needs.home.storage / "pages")),
             register_hub(services, control),
-            register_notices(services, needs.repairs),
+            register_notices(services, needs.repairs, needs.bus),
             register_heartbeat(services, self.heartbeats, needs.agents),
         ]
-
-    def _show_people(self) -> None:
-        """Create an entity for each person; integrations report where they are."""
-        for person in self._needs.people().all():
-            entity_id = f"person.{object_id(person.id)}"
-            if self.parts.states.get(entity_id) is None:
-                self.parts.states.set(entity_id, "unknown", {"friendly_name": person.name})
 
     async def _check(self) -> list[dict[str, Any]]:
         errors = await asyncio.to_thread(self._needs.config.check_text, {})

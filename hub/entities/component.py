@@ -28,7 +28,7 @@ class EntitiesComponent(Component):
 
     name = "entities"
     sections = SECTION_NAMES
-    follows = frozenset({"hub"})
+    follows = frozenset({"hub", "people"})
 
     def __init__(self, base: Foundation, *, services: ServiceRegistry, history: HistoryStore) -> None:
         self._base = base

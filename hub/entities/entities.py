@@ -96,6 +96,8 @@ class EntityHandle:
     ) -> None:
         """Set the state, None if unknown, and further attributes beside those of its description.
 
+        The state of a tracker that is not known is its place: home, a zone, or not_home.
+
         Words in them count as words from outside, unless the context says whose they are.
 
         Raises:
@@ -183,8 +185,13 @@ class EntityHandle:
         if not self._is_available:
             self._owner.states.set(self.entity_id, UNAVAILABLE, self._fixed, context)
             return
-        state = UNKNOWN if self._state is None else self._state
         attributes = {**self._fixed, **self._attributes} if self._attributes else self._fixed
+        state = self._state
+        if state is None and self.entity_id.startswith("device_tracker."):
+            from hub.core.zones import place_name
+
+            state = place_name(self._owner.states.all("zone"), attributes)
+        state = UNKNOWN if state is None else state
         self._owner.states.set(self.entity_id, state, attributes, context)
 
 

@@ -15,6 +15,7 @@ from hub.core.schema import (
     Described,
     Invalid,
     Length,
+    Match,
     Optional,
     Required,
     Schema,
@@ -49,6 +50,9 @@ identity = Described(_identity, {"type": "string", "pattern": f"^{_IDENTITY.patt
 """Accepts a typed identity."""
 
 
+_tracker = All(string, Match(r"^device_tracker\.[a-z0-9_]+$", msg="expected an entity such as device_tracker.phone"))
+
+
 def _consistent(persons: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Refuse two persons of one id, one identity of two persons, and a home without an owner."""
     ids: set[str] = set()
@@ -76,6 +80,11 @@ PEOPLE_SCHEMA = Schema(
                 Optional(
                     "identities", default=list, description="Who they are in chats, such as telegram:user:123456789."
                 ): All(ensure_list(identity), Length(max=IDENTITIES_LIMIT)),
+                Optional(
+                    "device_trackers",
+                    default=list,
+                    description="Entities that say where they are; by default the phones that they signed in on.",
+                ): All(ensure_list(_tracker), Length(max=IDENTITIES_LIMIT)),
             }
         ),
         Length(max=PEOPLE_LIMIT),

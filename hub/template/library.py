@@ -86,6 +86,7 @@ def fill(
         **both,
         **calls.filters(),
         "states": entities.states,
+        "closest": entities.closest_of,
     }
     tests_of_jinja: dict[str, Any] = dict(DEFAULT_TESTS)
     tests: dict[str, Callable[..., Any]] = {
@@ -98,7 +99,7 @@ def fill(
         "search": regexes.search,
         "apply": calls.apply,
     }
-    functions = {**both, **lists.FUNCTIONS, **times.functions(), **calls.functions()}
+    functions = {"closest": entities.closest, **both, **lists.FUNCTIONS, **times.functions(), **calls.functions()}
     for name, call in filters.items():
         sandbox.add_filter(name, call)
     sandbox.tests.clear()

@@ -8,7 +8,6 @@ from difflib import get_close_matches
 _REASONS: Mapping[str, str] = {
     "there is no registry of config entries here: use area_entities": "config_entry_id config_entry_attr entity_name",
     "there are no issues here: look at the repairs of the hub": "issue issues",
-    "there are no zones with coordinates here": "closest distance",
     "templates make no HTML": "urlize xmlattr",
     "it makes only placeholder text": "lipsum",
     "there is no voice assistant with exposed entities here": "exposed_entities is_exposed",

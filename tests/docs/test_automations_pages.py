@@ -18,8 +18,6 @@ from hub.automation.definition.kinds import (
     ACTIONS,
     CONDITIONS,
     OUR_KINDS,
-    REFUSED_CONDITIONS,
-    REFUSED_TRIGGERS,
     SAME_TRIGGER,
 )
 from hub.automation.engine.own_events import OWN_EVENTS
@@ -123,7 +121,7 @@ def test_the_table_of_triggers_is_true() -> None:
 
     assert here(rows) == (TRIGGERS - OURS_TRIGGERS - {"hub"}) | SAME_TRIGGER.keys()
     assert ours(rows) == OURS_TRIGGERS
-    assert refused(rows) == REFUSED_TRIGGERS
+    assert refused(rows) == {}
     with pytest.raises(Invalid, match=r"no trigger 'light.turned_on'"):
         automation({"triggers": [{"trigger": "light.turned_on"}], "actions": []})
 
@@ -133,7 +131,7 @@ def test_the_table_of_conditions_is_true() -> None:
 
     assert here(rows) == CONDITIONS.keys() - OURS_CONDITIONS
     assert ours(rows) == OURS_CONDITIONS
-    assert refused(rows) == REFUSED_CONDITIONS
+    assert refused(rows) == {}
 
 
 def test_the_table_of_actions_is_true() -> None:
@@ -145,19 +143,6 @@ def test_the_table_of_actions_is_true() -> None:
         found = automation({"actions": [{"action": "light.turn_on", "target": {key: "x"}}]})
         assert found["actions"][0]["target"] == {key: "x"}
     assert {str(key) for key in SERVICE.fields} >= {"data", "target", "response_variable"}
-
-
-@pytest.mark.parametrize(
-    ("what", "table"),
-    [("triggers", REFUSED_TRIGGERS), ("conditions", REFUSED_CONDITIONS)],
-    ids=["triggers", "conditions"],
-)
-def test_what_the_table_refuses_is_refused_by_name(what: str, table: Mapping[str, str]) -> None:
-    for name, reason in table.items():
-        with pytest.raises(Invalid) as caught:
-            automation({what: [{what.removesuffix("s"): name}], "actions": []})
-        assert reason in str(caught.value)
-        assert name in str(caught.value)
 
 
 def test_old_words_mean_the_new_ones() -> None:

@@ -51,10 +51,8 @@ AUTOMATIONS = """\
 - id: '1700000000003'
   alias: Near home
   triggers:
-    - trigger: zone
-      entity_id: person.ada
-      zone: zone.home
-      event: enter
+    - trigger: light.turned_on
+      target: {entity_id: light.sofa}
   actions: []
 - id: '1700000000004'
   alias: Call

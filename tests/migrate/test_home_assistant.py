@@ -49,7 +49,7 @@ def test_each_automation_is_judged_by_our_own_schema(theirs: Path, home: Path) -
     assert not any("kitchen" in each for each in waits.reasons), "its area comes along"
     refused = item(move, "automation", "Near home")
     assert (refused.verdict, refused.file, refused.line) == (Verdict.REFUSED, "automations.yaml", 22)
-    assert any("zone" in each for each in refused.reasons)
+    assert any("light.turned_on" in each for each in refused.reasons)
     assert item(move, "automation", "In a package").file == "packages/bell.yaml"
     assert item(move, "automation", "Moves").verdict is Verdict.TAKEN, "its blueprint comes along"
     broken = item(move, "blueprint", "blueprints/automation/ada/broken.yaml")

@@ -31,11 +31,11 @@ Offers = Mapping[str, Callable[[], Any]]
 TRIGGERS: Mapping[str, str] = {
     **{name: name for name in ("event", "state", "numeric_state", "template", "time", "time_pattern", "sun")},
     **{name: name for name in ("at", "every", "cron", "calendar", "message", "heartbeat", "agent", "node", "hub")},
-    **{name: name for name in ("hook", "device")},
+    **{name: name for name in ("hook", "device", "zone", "geo_location", "tag", "persistent_notification")},
 }
 CONDITIONS: Mapping[str, str] = {
     **dict.fromkeys(("and", "or", "not"), "logic"),
-    **{name: name for name in ("state", "numeric_state", "template", "time", "sun", "trigger")},
+    **{name: name for name in ("state", "numeric_state", "template", "time", "sun", "trigger", "zone")},
     **{name: name for name in ("agent", "budget", "presence", "heartbeat", "device")},
 }
 ACTIONS: Mapping[str, str] = {
@@ -60,21 +60,7 @@ ACTIONS: Mapping[str, str] = {
 SAME_TRIGGER: Mapping[str, str] = {"homeassistant": "hub"}
 """Words of Home Assistant that mean one of ours."""
 
-REFUSED_TRIGGERS: Mapping[str, str] = {
-    "zone": phrase("there is no trigger of zones here; use a state trigger on person.<id>"),
-    "geo_location": phrase("there are no geolocation entities here"),
-    "tag": phrase("there are no tags here; use an event trigger"),
-    "persistent_notification": phrase("there are no notification events here; listen to the event repairs_changed"),
-}
-REFUSED_CONDITIONS: Mapping[str, str] = {
-    "zone": phrase("there is no condition of zones here; use the condition presence, or state on person.<id>"),
-}
 _OWN: Mapping[str, Mapping[str, str]] = {"trigger": TRIGGERS, "condition": CONDITIONS, "action": ACTIONS}
-_REFUSED: Mapping[str, Mapping[str, str]] = {
-    "trigger": REFUSED_TRIGGERS,
-    "condition": REFUSED_CONDITIONS,
-    "action": {},
-}
 SORTS: Mapping[str, str] = {"trigger": phrase("trigger"), "condition": phrase("condition"), "action": phrase("action")}
 
 
@@ -193,10 +179,6 @@ def _kind_of(part: str, sort: str, name: str) -> Any:
 
 
 def _unknown(sort: str, name: str, known: Iterable[str]) -> str:
-    if name in _REFUSED[sort]:
-        return phrase(
-            "the {sort} {name} does not exist here: {reason}", sort=SORTS[sort], name=name, reason=_REFUSED[sort][name]
-        )
     if "." in name:
         return phrase(
             "there is no {sort} {name}: no {sort} belongs to a domain here; use state",

@@ -51,6 +51,7 @@ OWN_EVENTS = frozenset(
         "models_changed",
         "mqtt_bridge_ready",
         "mqtt_topic_wanted",
+        "persistent_notification",
         "person_notified",
         "repairs_changed",
         "scheduled",

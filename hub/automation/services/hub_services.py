@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
 
-from hub.core.events import Unsubscribe
+from hub.core.context import Context
+from hub.core.events import EventBus, Unsubscribe
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
-from hub.core.repairs import RepairFix, Repairs, Severity
+from hub.core.repairs import Repair, RepairFix, Repairs, Severity
 from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.entities.helpers.table import RELOADED
 
 SOURCE = "persistent_notification"
+EVENT_NOTICE = "persistent_notification"
+"""A notice was added or removed: `update_type`, and `notification`."""
 NOTICES_LIMIT = 100
 
 _ID = All(string, Length(min=1, max=128))
@@ -63,12 +67,18 @@ def register_hub(services: ServiceRegistry, control: HubControl) -> Unsubscribe:
     return _all(removers)
 
 
-def register_notices(services: ServiceRegistry, repairs: Repairs) -> Unsubscribe:
+def register_notices(services: ServiceRegistry, repairs: Repairs, bus: EventBus) -> Unsubscribe:
     """Register `persistent_notification.create|dismiss|dismiss_all`: notices among the repairs of the dashboard.
 
     Returns:
         A function that removes them.
     """
+
+    def tell(update: str, notices: Iterable[Repair], context: Context) -> None:
+        for each in notices:
+            created = datetime.fromtimestamp(each.raised_at, UTC)
+            notice = {"notification_id": each.id, "title": each.title, "message": each.text, "created_at": created}
+            bus.fire(EVENT_NOTICE, {"update_type": update, "notification": notice}, context)
 
     async def create(call: ServiceCall) -> Mapping[str, Any]:
         data = call.data
@@ -79,14 +89,19 @@ def register_notices(services: ServiceRegistry, repairs: Repairs) -> Unsubscribe
         title = data.get("title") or data["message"].partition("\n")[0][:200]
         dismissal = {"service": "persistent_notification.dismiss", "data": {"notification_id": id}}
         fix = RepairFix("service.call", dismissal, phrase("Dismiss"))
-        repairs.raise_(SOURCE, id, title, data["message"], severity=Severity.WARNING, fix=fix)
+        raised = repairs.raise_(SOURCE, id, title, data["message"], severity=Severity.WARNING, fix=fix)
+        tell("added", [raised], call.context)
         return {"notification_id": id}
 
     async def dismiss(call: ServiceCall) -> None:
-        repairs.clear(SOURCE, call.data["notification_id"])
+        if (known := repairs.get(SOURCE, call.data["notification_id"])) is not None:
+            repairs.clear(SOURCE, known.id)
+            tell("removed", [known], call.context)
 
     async def dismiss_all(call: ServiceCall) -> None:
+        known = [each for each in repairs.all() if each.source == SOURCE]
         repairs.clear(SOURCE)
+        tell("removed", known, call.context)
 
     notice = Schema(
         {

@@ -39,6 +39,7 @@ class Held(Struct, frozen=True, omit_defaults=True):
         events: What happened to it just now.
         calls: What it does because of that.
         memory: What it needs to go on, which nobody sees.
+        tainted: Whether words from outside are in it.
     """
 
     state: str | None = None
@@ -47,6 +48,7 @@ class Held(Struct, frozen=True, omit_defaults=True):
     events: tuple[HeldEvent, ...] = ()
     calls: tuple[HeldCall, ...] = ()
     memory: Mapping[str, Any] = {}
+    tainted: bool = False
 
 
 class HelperHome(Struct, frozen=True):
@@ -112,7 +114,7 @@ class HelperKind(Struct, frozen=True):
         shown: The attributes that its settings give.
         wake: Returns what one holds once its time is due, or what it follows has changed.
         follows: The entities that it follows, and domains, as `person.`.
-        built_in: Those that there are without being named, by key; from the section `hub`.
+        built_in: Those that there are without being named, by key; from the whole configuration.
         short: Returns the settings of one that is written in a shorter way.
         name_of: The name of one that has none.
         is_section: Whether there is a section that names them.
@@ -133,7 +135,7 @@ class HelperKind(Struct, frozen=True):
     shown: Callable[[Settings], Mapping[str, Any]] = lambda settings: {}
     wake: Callable[[Settings, Held, HelperHome], Held] | None = None
     follows: Callable[[Settings], Iterable[str]] = lambda settings: ()
-    built_in: Callable[[Mapping[str, Any]], Mapping[str, Settings]] = lambda hub: {}
+    built_in: Callable[[Mapping[str, Any]], Mapping[str, Settings]] = lambda config: {}
     short: Callable[[Any], Any] = lambda value: {} if value is None else value
     name_of: Callable[[str], str] = _plain_name
     is_section: bool = True

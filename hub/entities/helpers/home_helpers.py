@@ -272,7 +272,9 @@ class HomeHelpers:
 
     def _hold(self, helper: Helper, held: Held, context: Context) -> None:
         """Take over what a helper holds from now on: show it, tell what happened, keep it, and wait for its time."""
-        events, held = held.events, replace(held, events=(), calls=())
+        if held.tainted:
+            context = Context(context.authority.narrow(tainted=True), context.id, context.parent_id)
+        events, held = held.events, replace(held, events=(), calls=(), tainted=False)
         helper.kept = Kept(held, context.authority.tainted)
         handle = helper.handle
         if handle is None:

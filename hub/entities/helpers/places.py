@@ -1,4 +1,4 @@
-"""`sun` and `zone`: what follows from where the home is, and who is where.
+"""`sun`, `zone` and `person`: what follows from where the home is, and who is where.
 
 Source: the documentation of these integrations of Home Assistant, and the answers of its core.
 """
@@ -10,14 +10,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hub.core.schema import All, Optional, Range, Required, boolean, numeric
+from hub.core.slugs import object_id
+from hub.core.states import EntityState
 from hub.entities.helpers.contract import Held, HelperHome, HelperKind, Settings
 from hub.entities.sun import GeoPosition, next_times, sun_position
+from hub.security.people import IMPLICIT_OWNER_ID
 
 LOOK_EVERY_S = 240.0
 """The sun takes so long for a degree."""
 RADIUS_M = 100.0
 HOME = "home"
 _NOWHERE = ("not_home", "unknown", "unavailable")
+_OF_A_PLACE = ("latitude", "longitude", "gps_accuracy")
 
 
 # --- sun ---
@@ -46,8 +50,9 @@ def _iso(seconds: float | None) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat() if seconds is not None else None
 
 
-def _the_sun(hub: Mapping[str, Any]) -> dict[str, Settings]:
+def _the_sun(config: Mapping[str, Any]) -> dict[str, Settings]:
     """Return the sun of a home that says where it is."""
+    hub = config.get("hub") or {}
     if "latitude" not in hub:
         return {}
     return {"sun": {"name": "Sun", **{key: hub[key] for key in ("latitude", "longitude", "elevation")}}}
@@ -81,8 +86,9 @@ def _zone(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
     return Held(str(len(inside)), {"persons": sorted(inside)})
 
 
-def _the_home(hub: Mapping[str, Any]) -> dict[str, Settings]:
+def _the_home(config: Mapping[str, Any]) -> dict[str, Settings]:
     """Return the zone of a home that says where it is."""
+    hub = config.get("hub") or {}
     if "latitude" not in hub:
         return {}
     place = {"latitude": hub["latitude"], "longitude": hub["longitude"], "radius": RADIUS_M, "passive": False}
@@ -108,4 +114,57 @@ ZONE = HelperKind(
     built_in=_the_home,
     is_listed=True,
     is_kept=False,
+)
+
+
+# --- person ---
+
+
+def _person(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
+    """Return where a person is: what a device at home says goes before a position, and a position before an absence."""
+    known = [each for each in _trackers_of(settings, home) if each.state not in ("unknown", "unavailable")]
+    gps = [each for each in known if each.attributes.get("source_type") == "gps"]
+    others = [each for each in known if each not in gps]
+    at_home = [each for each in others if each.state == HOME]
+    away = [each for each in others if each.state == "not_home"]
+    found = max(at_home or gps or away, key=lambda each: each.last_updated, default=None)
+    if found is None:
+        return kept if home.starting and kept is not None else Held(None, _said_of(settings))
+    names = {HOME, "not_home", *(each.name for each in home.states("zone"))}
+    place = {key: found.attributes[key] for key in _OF_A_PLACE if found.attributes.get(key) is not None}
+    told = {**_said_of(settings), **place, "source": found.entity_id}
+    return Held(found.state, told, tainted=found.state not in names)
+
+
+def _said_of(settings: Settings) -> dict[str, Any]:
+    return {"id": settings["id"], "device_trackers": list(settings["device_trackers"])}
+
+
+def _trackers_of(settings: Settings, home: HelperHome) -> list[EntityState]:
+    """Return the trackers that are named, or those of phones that report with the person's own rights."""
+    if settings["device_trackers"]:
+        return [state for id in settings["device_trackers"] if (state := home.state(id)) is not None]
+    return [each for each in home.states("device_tracker") if each.context.authority.person == settings["id"]]
+
+
+def _the_people(config: Mapping[str, Any]) -> dict[str, Settings]:
+    """Return the people of the home."""
+    found: dict[str, Settings] = {}
+    for each in config.get("people") or [{"id": IMPLICIT_OWNER_ID, "name": "Owner"}]:
+        trackers = tuple(each.get("device_trackers") or ())
+        key = object_id(each["id"])
+        found[key] = {"id": each["id"], "name": each.get("name") or each["id"], "device_trackers": trackers}
+    return found
+
+
+PERSON = HelperKind(
+    "person",
+    "",
+    {},
+    _person,
+    {},
+    wake=_person,
+    follows=lambda settings: settings["device_trackers"] or ("device_tracker.",),
+    built_in=_the_people,
+    is_section=False,
 )

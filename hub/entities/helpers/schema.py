@@ -54,7 +54,7 @@ _COMMON: Mapping[Any, Any] = {
 
 def entries(kind: HelperKind, config: Mapping[str, Any]) -> dict[str, Settings]:
     """Return the helpers of a kind that a checked configuration has, by key, with those that need no naming."""
-    found: dict[str, Settings] = dict(kind.built_in(config.get("hub") or {}))
+    found: dict[str, Settings] = dict(kind.built_in(config))
     named = (config.get(kind.section) or {}) if kind.is_section else {}
     if kind.platform:
         return _items(kind, named)

@@ -10,13 +10,15 @@ from hub.entities.helpers.contract import HelperKind
 from hub.entities.helpers.groups import GROUP
 from hub.entities.helpers.inputs import BOOLEAN, BUTTON, COUNTER, NUMBER, SELECT, TEXT
 from hub.entities.helpers.moments import DATETIME, TIMER
-from hub.entities.helpers.places import SUN, ZONE
+from hub.entities.helpers.places import PERSON, SUN, ZONE
 from hub.entities.helpers.scene import SCENE
 from hub.entities.helpers.week import SCHEDULE
 
 HELPERS: Mapping[str, HelperKind] = {
     kind.domain: kind
-    for kind in (*(BOOLEAN, BUTTON, COUNTER, DATETIME, GROUP, NUMBER, SCENE, SCHEDULE, SELECT, SUN, TEXT, TIMER, ZONE),)
+    for kind in (
+        *(BOOLEAN, BUTTON, COUNTER, DATETIME, GROUP, NUMBER, PERSON, SCENE, SCHEDULE, SELECT, SUN, TEXT, TIMER, ZONE),
+    )
 }
 """By the domain of their entities, which is the section that names them."""
 LATER: Mapping[tuple[str, str], str] = {

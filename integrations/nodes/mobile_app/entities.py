@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hub.core.context import Authority, Context
 from hub.core.schema import REMOVE_EXTRA, All, AnyOf, In, Length, Optional, Range, Required, Schema, boolean
 from hub.entities.description import DeviceInfo, EntityDescription
 from integrations.nodes.mobile_app.registration import MobileApp
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from hub.entities.entities import EntityHandle
     from hub.host import IntegrationHost
 
-HOME_RADIUS_M = 100.0
-EARTH_RADIUS_M = 6_371_000.0
 STATE_CHARS = 255
 ATTRIBUTES_LIMIT = 64
 
@@ -76,21 +74,19 @@ class AppEntities:
         for sensor in app.sensors.values():
             self.add(app, sensor)
 
-    def locate(self, app: MobileApp, said: Mapping[str, Any]) -> None:
-        """Set where the device is."""
+    def locate(self, app: MobileApp, said: Mapping[str, Any], authority: Authority) -> None:
+        """Set where the device is, as whoever carries it says."""
         handle = self._handles.get("tracker")
         if handle is None:
             description = EntityDescription("device_tracker", f"{app.id}_tracker", device=_device(app))
             handle = self._handles["tracker"] = self._host.entities.add(description)
         gps = said.get("gps")
-        section = self._host.config.or_default("hub")
-        home = (section.get("latitude"), section.get("longitude"))
         names = {"battery": "battery_level"}
         attributes = {names.get(key, key): value for key, value in said.items() if key not in ("gps", "location_name")}
         if gps:
             attributes |= {"latitude": gps[0], "longitude": gps[1]}
         shown = {key: value for key, value in attributes.items() if value is not None}
-        handle.set(said.get("location_name") or _place(gps, home), {"source_type": "gps", **shown})
+        handle.set(said.get("location_name"), {"source_type": "gps", **shown}, Context(authority.narrow(tainted=True)))
 
     def add(self, app: MobileApp, sensor: Mapping[str, Any]) -> None:
         """Add a sensor, or describe one again."""
@@ -125,19 +121,6 @@ class AppEntities:
         """Forget all of them."""
         for each in self._handles.values():
             each.remove(forget=True)
-
-
-def distance_m(one: tuple[float, float], other: tuple[float, float]) -> float:
-    """Return the distance between two places in degrees, over the ground."""
-    (lat, lon), (to_lat, to_lon) = (map(math.radians, each) for each in (one, other))
-    half = math.sin((to_lat - lat) / 2) ** 2 + math.cos(lat) * math.cos(to_lat) * math.sin((to_lon - lon) / 2) ** 2
-    return 2 * EARTH_RADIUS_M * math.asin(min(1.0, math.sqrt(half)))
-
-
-def _place(gps: Any, home: tuple[Any, Any]) -> str | None:
-    if not gps or None in home:
-        return None
-    return "home" if distance_m((gps[0], gps[1]), home) <= HOME_RADIUS_M else "not_home"
 
 
 def _state(sensor: Mapping[str, Any]) -> str | None:

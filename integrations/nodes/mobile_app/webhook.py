@@ -150,7 +150,7 @@ class AppWebhook:
 
     async def _locate(self, call: HttpCall, data: Any) -> Any:
         app, entities = self._apps.get(self._id)
-        entities.locate(app, LOCATION(data))
+        entities.locate(app, LOCATION(data), app.caller(call.address).authority)
         return _NOTHING
 
     async def _add_sensor(self, call: HttpCall, data: Any) -> Any:

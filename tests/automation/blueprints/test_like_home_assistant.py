@@ -150,31 +150,6 @@ async def test_the_evening_light_knows_the_sun_and_who_is_home(house: House) -> 
 
 # --- what does not exist here is refused by name ---
 
-ZONE = """
-blueprint:
-  name: Zone notification
-  domain: automation
-  input:
-    person_entity: {selector: {entity: {domain: person}}}
-    zone_entity: {selector: {entity: {domain: zone}}}
-trigger:
-  platform: zone
-  entity_id: !input person_entity
-  zone: !input zone_entity
-  event: enter
-action: []
-"""
-
-
-def test_zones_are_refused_by_name(shelf: Shelf) -> None:
-    shelf.write(ZONE)
-
-    with pytest.raises(Invalid) as caught:
-        shelf.expand({"person_entity": "person.anna", "zone_entity": "zone.work"})
-
-    assert "blueprints/automation/me/test.yaml:8:" in caught.value.msg
-    assert "the trigger zone does not exist here: there is no trigger of zones here" in caught.value.msg
-
 
 @pytest.mark.parametrize("selector", ["addon", "config_entry"])
 def test_inputs_of_what_is_not_here_are_refused_only_when_filled_in(shelf: Shelf, selector: str) -> None:

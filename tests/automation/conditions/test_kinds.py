@@ -351,7 +351,7 @@ def test_a_person_who_does_not_live_here_is_an_error() -> None:
         ({"condition": "agent", "question": "?", "threshold": 0.5}, "threshold cannot be used with answer: yes_no"),
         ({"condition": "agent", "question": "?", "answer": "score", "threshold": 2}, "threshold"),
         ({"condition": "agent", "question": "?", "expect": "perhaps"}, "expect"),
-        ({"condition": "zone", "entity_id": "person.anna", "zone": "zone.home"}, "there is no condition of zones here"),
+        ({"condition": "zone", "entity_id": "person.anna", "zone": "home"}, "expected a zone such as zone.home"),
         ({"condition": "device", "device_id": "d", "domain": "light", "type": "is_on"}, "entity_id"),
         ({"condition": "tempalte"}, "did you mean template"),
         ({"condition": "template", "value_template": "{{ 1 +"}, "template is not valid"),

@@ -87,7 +87,7 @@ async def test_the_house_is_checked_reloaded_restarted_and_stopped(desk: Desk) -
 
 async def test_notices_are_shown_until_they_are_dismissed(desk: Desk) -> None:
     repairs = Repairs(desk.post.bus)
-    register_notices(desk.services, repairs)
+    register_notices(desk.services, repairs, desk.post.bus)
 
     answer = await desk.call("persistent_notification.create", {"message": "The wash is done\nsince noon"})
     await desk.call("persistent_notification.create", {"message": "b", "title": "B", "notification_id": "b"})
@@ -105,7 +105,7 @@ async def test_notices_are_shown_until_they_are_dismissed(desk: Desk) -> None:
 
 async def test_there_is_a_bound_on_notices(desk: Desk) -> None:
     repairs = Repairs(desk.post.bus)
-    register_notices(desk.services, repairs)
+    register_notices(desk.services, repairs, desk.post.bus)
 
     for number in range(105):
         await desk.call("persistent_notification.create", {"message": f"notice {number}"})

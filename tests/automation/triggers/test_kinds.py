@@ -38,6 +38,10 @@ PLAIN: dict[str, dict[str, Any]] = {
     "file": {"path": "notes"},
     "feed": {"url": "https://a.example/feed"},
     "command": {"command": ["true"]},
+    "zone": {"entity_id": "person.me", "zone": "zone.home"},
+    "geo_location": {"source": "quakes", "zone": "zone.home"},
+    "tag": {"tag_id": "a"},
+    "persistent_notification": {},
 }
 
 

@@ -81,12 +81,12 @@ async def test_a_renamed_helper_keeps_its_id_and_one_that_left_the_file_is_forgo
         assert state is not None
         assert state.state == "on"
     async with home(tmp_path, clock, {"input_text": NOTE["input_text"]}) as hub:
-        assert set(hub.entities.registry.entities) == {"input_text.note", "sun.sun", "zone.home"}
+        assert set(hub.entities.registry.entities) == {"input_text.note", "person.owner", "sun.sun", "zone.home"}
         (tmp_path / "configuration.yaml").write_text("input_boolean: {fresh: }\n")
 
         await hub._reload()
 
-        assert set(hub.entities.registry.entities) == {"input_boolean.fresh"}
+        assert set(hub.entities.registry.entities) == {"input_boolean.fresh", "person.owner"}
         assert hub.states.get("input_text.note") is None
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from hub.core.schema import Schema
 from hub.core.services import ServiceCall
-from integrations.nodes.mobile_app.entities import distance_m
 from integrations.nodes.mobile_app.sealed import seal, unseal
 from integrations.nodes.mobile_app.webhook import PER_MINUTE
 from tests.hub_fixture import HubFixture
@@ -294,8 +293,3 @@ async def test_a_device_that_floods_is_told_to_wait(phone: Phone) -> None:
 
     assert {status for status, _ in answers[:PER_MINUTE]} == {200}
     assert answers[-1][0] == 429
-
-
-def test_distances_are_those_over_the_ground() -> None:
-    assert distance_m((52.5, 13.4), (52.5, 13.4)) == 0
-    assert 111_000 < distance_m((0, 0), (0, 1)) < 111_400

@@ -43,6 +43,8 @@ def _bounded(value: str, config: Config) -> Any:
 
 
 def _tracked(value: str, config: Config) -> Any:
+    if value == config.get("payload_reset", NONE):
+        return None  # its place says it
     places = {"home": ("payload_home", "home"), "not_home": ("payload_not_home", "not_home")}
     try:
         return words(places)(value, config)

@@ -7,7 +7,7 @@ from typing import Any
 from integrations.devices.mqtt.discovery.announcement import Announced, check_component
 from integrations.devices.mqtt.topics import SEGMENT
 
-_PLACE = "{{ (value_json.inregions | default([], true) | first | default('not_home')) if value_json.lat is defined }}"
+_PLACE = "{{ (value_json.inregions | default([], true) | first | default('None')) if value_json.lat is defined }}"
 _ATTRIBUTES = (
     "{{ {'latitude': value_json.lat, 'longitude': value_json.lon, 'gps_accuracy': value_json.acc | default(0),"
     " 'battery_level': value_json.batt | default(none), 'last_seen': value_json.tst} | to_json"

@@ -288,7 +288,7 @@ NATIVE = [
                 "owntracks/ada/phone",
                 {"_type": "location", "lat": 52.6, "lon": 13.4, "tst": 2},
                 "device_tracker.ada_phone",
-                "not_home",
+                "unknown",
             )
         ],
     ),
