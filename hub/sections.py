@@ -127,7 +127,9 @@ def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, Cr
 
     return {
         "blueprints": kinds.in_use()(automation.blueprints_fit(folders)),
-        "names in automations": kinds.in_use()(check_names(folders, in_use_here, places, is_open)),
+        "names in automations": kinds.in_use()(
+            check_names(folders, in_use_here, places, is_open, integrations.entities)
+        ),
         "places of bindings": bindings_can_match(places),
         "kinds of integrations": automation.kinds_are_in_use(kinds, unused),
     }

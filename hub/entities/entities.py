@@ -12,7 +12,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import Conflict
 from hub.core.events import Event, EventBus
 from hub.core.states import StateMachine
-from hub.entities.description import EntityDescription, features_of
+from hub.entities.description import EntityDescription, clean, features_of
 from hub.entities.entries import EntityEntry
 from hub.entities.registry import HomeRegistry
 
@@ -111,6 +111,21 @@ class EntityHandle:
         self._is_available = is_available
         self._write()
 
+    def become(
+        self,
+        description: EntityDescription,
+        now: FirstState,
+        *,
+        is_available: bool,
+    ) -> None:
+        """Be described otherwise, in another state, reachable or not: one change for whoever listens.
+
+        The registry keeps what it was added with; its full name, icon, unit and attributes are shown as they are now.
+        """
+        self._state, self._attributes, self._said_by = now.state, now.attributes, now.context
+        self._is_available, self._description = is_available, description
+        self.show(self._owner.registry.entities[self.entity_id])
+
     def commanded(self, cause: Context) -> None:
         """A service does something to it: what its device says next is because of that."""
         self._commanded = (cause, self._owner.monotonic(), self._state)
@@ -140,17 +155,19 @@ class EntityHandle:
         if entry.entity_id != self.entity_id or entry.disabled:
             self.hide()
         self.entity_id = entry.entity_id
+        described = self._description
+        full_name = entry.name or (clean(described.name) if described.is_full_name else None)
         shown = {
-            "friendly_name": self._owner.registry.name_of(entry),
+            "friendly_name": full_name or self._owner.registry.name_of(entry),
             "device_class": entry.device_class,
-            "unit_of_measurement": self._description.unit,
-            "icon": entry.shown_icon,
+            "unit_of_measurement": described.unit,
+            "icon": entry.icon_by_user or clean(described.icon),
             "entity_picture": self._picture_path(entry.entity_id),
         }
         features = {"supported_features": features_of(entry.entity_id.partition(".")[0], self.commands)}
         self._fixed = {
             **{key: value for key, value in features.items() if value is not None},
-            **self._description.attributes,
+            **described.attributes,
             **{key: value for key, value in shown.items() if value},
         }
         self._is_shown = not entry.disabled

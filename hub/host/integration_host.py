@@ -161,6 +161,7 @@ class IntegrationHost:
         self.sessions = hub.sessions
         self.transcript_search = hub.transcript_search
         self.workspaces = hub.workspaces
+        self.automation = hub.automation.parts
         self.scheduled = hub.automation.scheduled
         self.messages = hub.agent_messages
         self.subagents = hub.subagents

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hub.config.checked import Config
 from hub.config.sections import CrossCheck, SchemaProblem, Section
 from hub.core.schema import Invalid, Schema
 from hub.integration.catalog import CatalogEntry
@@ -25,14 +26,16 @@ EACH_ITEM = "EACH_ITEM"
 RESTART = "RESTART"
 CROSS_CHECKS = "CROSS_CHECKS"
 PLATFORMS = "PLATFORMS"
+ENTITIES = "ENTITIES"
 
 
 class IntegrationSchemas:
     """The sections of all integrations in a catalog, each loaded on request.
 
     A `schema.py` has `CONFIG_SCHEMA`, and if it likes `EACH_ITEM` (a broken item of its list is left out alone),
-    `RESTART` (a change needs a restart), `CROSS_CHECKS` (second checks by name) and `PLATFORMS` (by section, the schema
-    of the items of `sensor`, `light` and the like that name it as their platform). One without a `schema.py` takes any
+    `RESTART` (a change needs a restart), `CROSS_CHECKS` (second checks by name), `PLATFORMS` (by section, the schema
+    of the items of `sensor`, `light` and the like that name it as their platform) and `ENTITIES` (the ids of the
+    entities that a checked configuration makes of it). One without a `schema.py` takes any
     configuration.
     """
 
@@ -41,6 +44,7 @@ class IntegrationSchemas:
         self._sections: dict[str, Section] = {}
         self._cross_checks: dict[str, CrossCheck] = {}
         self._kinds: dict[str, Mapping[str, Callable[[], Any]]] = {}
+        self._entities: dict[str, Callable[[Config], Iterable[str]]] = {}
         self._modules: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._platforms: dict[str, Mapping[str, Schema]] = {}
 
@@ -91,9 +95,19 @@ class IntegrationSchemas:
         if domain not in self._platforms:
             # Run only where it says so: a misspelt name asks all of them.
             has_some = PLATFORMS in path.read_text(encoding="utf-8", errors="replace")
-            given = getattr(read_module(domain, path), PLATFORMS, {}) if has_some else {}
+            given = getattr(self._module(domain, path), PLATFORMS, {}) if has_some else {}
             self._platforms[domain] = {name: _compile(domain, schema, PLATFORMS) for name, schema in given.items()}
         return self._platforms[domain].get(section)
+
+    def entities(self, config: Config) -> set[str]:
+        """Return the entities that a checked configuration makes of integrations, as their schemas know them."""
+        return {each for found in self._entities.values() for each in found(config)}
+
+    def _module(self, domain: str, path: Path) -> ModuleType:
+        module = read_module(domain, path)
+        if (entities := getattr(module, ENTITIES, None)) is not None:
+            self._entities[domain] = entities
+        return module
 
     def refresh(self, catalog: Mapping[str, CatalogEntry]) -> None:
         """Use another catalog, and reload every schema and kind on its next use."""
@@ -103,6 +117,7 @@ class IntegrationSchemas:
         self._kinds.clear()
         self._modules.clear()
         self._platforms.clear()
+        self._entities.clear()
         for found in catalog.values():
             clear_bytecode(found)
 
@@ -142,7 +157,7 @@ class IntegrationSchemas:
         description = found.manifest.description or found.manifest.name
         if not path.is_file():
             return Section(domain, Schema(object), default={}, description=description)
-        module = read_module(domain, path)
+        module = self._module(domain, path)
         schema = getattr(module, CONFIG_SCHEMA, None)
         if schema is None:
             raise SchemaProblem(f"{domain}/{SCHEMA_FILE} has no {CONFIG_SCHEMA}")

@@ -25,6 +25,24 @@ REGISTRY_FUNCTIONS = frozenset(
 """Functions and filters over the registries of the home; those that begin with `is_` are tests too."""
 
 
+class RenderInfo(Struct, frozen=True):
+    """The dependencies of a rendering, by which a trigger knows when to render again.
+
+    Attributes:
+        entities: Entity ids that were looked at, existing or not.
+        domains: Domains whose entities were counted or iterated.
+        all_states: Whether all states were iterated.
+        uses_time: Whether the time of day or an age was used.
+        outside: Whether a state was looked at that somebody else than an owner or the hub itself brought about.
+    """
+
+    entities: frozenset[str] = frozenset()
+    domains: frozenset[str] = frozenset()
+    all_states: bool = False
+    uses_time: bool = False
+    outside: bool = False
+
+
 class TemplateFailed(HubError):
     """A template cannot be compiled or rendered; the message names the template, the line and the variable.
 
@@ -33,8 +51,12 @@ class TemplateFailed(HubError):
         text: The template; its first 80 characters are shown.
         name: Its place, such as `automation morning, actions[0].data.message`.
         line: The line inside the template, from 1; 0 when not known.
+
+    Attributes:
+        info: What it had looked at until it failed.
     """
 
+    info = RenderInfo()
     code = "TEMPLATE_FAILED"
     http_status = 400
 
@@ -52,22 +74,6 @@ class TemplateFailed(HubError):
 
 class NeedsWaiting(TemplateFailed):
     """It calls a slow function, such as a memory search, and was rendered without waiting for one."""
-
-
-class RenderInfo(Struct, frozen=True):
-    """The dependencies of a rendering, by which a trigger knows when to render again.
-
-    Attributes:
-        entities: Entity ids that were looked at, existing or not.
-        domains: Domains whose entities were counted or iterated.
-        all_states: Whether all states were iterated.
-        uses_time: Whether the time of day or an age was used.
-    """
-
-    entities: frozenset[str]
-    domains: frozenset[str]
-    all_states: bool
-    uses_time: bool
 
 
 def is_template(text: str) -> bool:

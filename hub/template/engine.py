@@ -71,13 +71,13 @@ class Template:
         """As `TemplateEngine.render_async`."""
         return await self._templates.render_async(self, variables, quote=quote)
 
-    def render_info(self, variables: Mapping[str, Any]) -> tuple[Any, RenderInfo]:
+    def render_info(self, variables: Mapping[str, Any], *, parse_result: bool = True) -> tuple[Any, RenderInfo]:
         """Render it, and return the result with its dependencies.
 
         Raises:
             TemplateFailed: As `render`.
         """
-        value, work = self._templates._render(self, variables, parse=True)
+        value, work = self._templates._render(self, variables, parse=parse_result)
         return value, work.info()
 
     def compiled(self) -> Compiled:
@@ -225,7 +225,9 @@ class TemplateEngine:
         except (NeedsAnswer, TemplateFailed):
             raise
         except Exception as error:  # a template may raise anything at all; it becomes one kind of error
-            raise self._failure(template, compiled, error) from None
+            failure = self._failure(template, compiled, error)
+            failure.info = work.info()
+            raise failure from None
         finally:
             self._rendering, sandbox.work = outer, outer_work
         return (parse_result(text) if parse else text), work

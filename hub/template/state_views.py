@@ -123,7 +123,10 @@ class StateReader:
 
     def _read(self, state: EntityState) -> StateView:
         """Return a state for templates; more than plain words of a device in it are noted as words from outside."""
-        if state.context.authority.tainted and not (is_plain(state.state) and is_plain(state.attributes)):
+        authority = state.context.authority
+        if authority.tainted or not authority.owner:
+            self.work().outside = True
+        if authority.tainted and not (is_plain(state.state) and is_plain(state.attributes)):
             note_outside()
         return StateView(state, self.zone)
 

@@ -81,7 +81,7 @@ class Work:
     """
 
     __slots__ = (
-        *("all_states", "answers", "chars", "depth", "domains", "entities", "limits", "opaque"),
+        *("all_states", "answers", "chars", "depth", "domains", "entities", "limits", "opaque", "outside"),
         *("quote", "seen_chars", "seen_states", "steps", "uses_time", "_check_at", "_deadline"),
     )
 
@@ -97,6 +97,7 @@ class Work:
         self.domains: set[str] = set()
         self.all_states = False
         self.uses_time = False
+        self.outside = False
         self.answers: Answers | None = None
         self.quote: Callable[[str], str] | None = None
         self._check_at = CHECK_STEPS
@@ -198,4 +199,6 @@ class Work:
 
     def info(self) -> RenderInfo:
         """The recorded dependencies."""
-        return RenderInfo(frozenset(self.entities), frozenset(self.domains), self.all_states, self.uses_time)
+        return RenderInfo(
+            frozenset(self.entities), frozenset(self.domains), self.all_states, self.uses_time, self.outside
+        )

@@ -116,6 +116,7 @@ def check_names(
     domains: Callable[[Config], Iterable[str]] = lambda _: (),
     places: Callable[[Config], Places | None] = lambda _: None,
     is_open: Callable[[Config], bool] = lambda _: False,
+    entities: Callable[[Config], Iterable[str]] = lambda _: (),
 ) -> CrossCheck:
     """Return the check that each service, data key, address and event of the automations and scripts is known.
 
@@ -124,6 +125,7 @@ def check_names(
         domains: Returns the integrations in use; which services they have is not known before they run.
         places: Returns the channels and accounts there are; None where that is not known.
         is_open: Returns whether something in use may show entities that are in no registry.
+        entities: Returns those that integrations make of the configuration.
     """
 
     def check(config: Config, report: CheckReport) -> None:
@@ -145,7 +147,11 @@ def check_names(
         made = [_expanded(keys, item, store) for keys, item in items]
         chats = places(config)
         registries = stored_registries(config.home)
-        names = HomeNames(config, registries, is_open=is_open(config)) if registries is not None else None
+        names = (
+            HomeNames(config, registries, made=entities(config), is_open=is_open(config))
+            if registries is not None
+            else None
+        )
 
         @cache
         def fired() -> set[str]:

@@ -6,7 +6,7 @@ What has announced itself once is in the stored registries; this is a warning, n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +63,16 @@ class HomeNames:
     Args:
         config: The checked configuration, with scripts and people.
         registries: The content of the registries.
+        made: Entities that integrations make of the configuration.
         is_open: Whether something in use may show entities that are in no registry.
     """
 
-    def __init__(self, config: Config, registries: RegistryData, *, is_open: bool) -> None:
+    def __init__(self, config: Config, registries: RegistryData, *, made: Iterable[str] = (), is_open: bool) -> None:
         self._is_open = is_open
         scripts: Mapping[str, Any] = config.get("script") or {}
         self._entities = {each.entity_id for each in registries.entities}
         self._entities |= {f"script.{key}" for key in scripts}
-        self._entities |= set(helper_ids(config))
+        self._entities |= {*helper_ids(config), *made}
         self._entities |= {f"person.{object_id(each['id'])}" for each in config.get("people") or ()}
         self._entity_ids = {each.unique_id for each in registries.entities}
         self._places = {key: {each.id for each in getattr(registries, name)} for key, name in _REGISTRIES.items()}

@@ -1,36 +1,25 @@
 """`template`: an expression became true.
 
-It is rendered again only when something changed that it looked at the last time: an entity, a domain, the minute.
-Templates that go through a whole domain are rendered at most once a second, those that go through all states once a
-minute, as in Home Assistant.
+It is rendered again only when something changed that it looked at the last time.
 """
 
 from __future__ import annotations
 
-import asyncio
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import dynamic_duration, template as template_field
 from hub.automation.definition.phrases import value_text
-from hub.automation.schedule.contract import Due
-from hub.automation.schedule.every import Every
 from hub.automation.triggers.arming import do_nothing, report_errors
+from hub.automation.triggers.dependencies import TemplateDependencies
 from hub.automation.triggers.holding import Holding, explain_for
-from hub.automation.triggers.state import listen_to_states
-from hub.core.errors import HubError
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import Optional, Required
-from hub.core.states import EVENT_STATE_CHANGED
-from hub.template.contract import RenderInfo, is_template
+from hub.template.contract import RenderInfo, TemplateFailed, is_template
 
-MINUTE = Every(60.0)
-DOMAIN_PACE_S = 1.0
-ALL_STATES_PACE_S = 60.0
-NOTHING_SEEN = RenderInfo(frozenset(), frozenset(), all_states=False, uses_time=False)
+NOTHING_SEEN = RenderInfo(uses_time=True)
 _KEY = "template"
 
 
@@ -46,84 +35,36 @@ class _Watch:
         self._host = host
         self._template = host.parts.templates.compile(text, f"automation {host.automation_id}, trigger {host.index}")
         self._holding = holding
-        self._info: RenderInfo | None = None
-        self._ends: list[Unsubscribe] = []
-        self._later: asyncio.Task[None] | None = None
-        self._rendered_at = -math.inf
+        self._dependencies = TemplateDependencies(host.parts, host.automation_id, self._judge)
         self._failed = False
         self._armed = self._render() is False
 
     def close(self) -> None:
         """Stop watching."""
-        self._unlisten()
+        self._dependencies.close()
         self._holding.close()
-        if self._later is not None:
-            self._later.cancel()
-            self._later = None
 
     def _render(self) -> bool | None:
         """Return its current result, None when it cannot be rendered, and listen to its dependencies."""
         parts = self._host.parts
         try:
             value, info = self._template.render_info(self._host.variables)
-        except HubError as error:
+        except TemplateFailed as error:
             if not self._failed:
                 self._failed = True
                 self._host.fail(error.message)
-            self._depend_on(self._info or NOTHING_SEEN)
+            self._depend_on(error.info)
             return None
         self._failed = False
         self._depend_on(info)
         return parts.templates.as_bool(value)
 
     def _depend_on(self, info: RenderInfo) -> None:
-        if info == self._info:
-            return
-        self._unlisten()
-        self._info = info
-        parts = self._host.parts
-        if info.entities:
-            self._ends.append(listen_to_states(parts.bus, sorted(info.entities), self._seen_changed))
-        if info.domains or info.all_states:
-            self._ends.append(parts.bus.listen(EVENT_STATE_CHANGED, self._any_changed))
-        if info.uses_time or not self._ends:
-            self._ends.append(parts.timetable.add(MINUTE, self._minute_passed))
-
-    def _unlisten(self) -> None:
-        for end in self._ends:
-            end()
-        self._ends.clear()
-
-    def _seen_changed(self, event: Event) -> None:
-        self._judge(event)
-
-    def _minute_passed(self, due: Due) -> None:
-        self._judge(None)
-
-    def _any_changed(self, event: Event) -> None:
-        """Handle a change in a domain that the template iterates; single entities are handled elsewhere."""
-        info = self._info
-        entity_id: str = event.data["entity_id"]
-        if info is None or entity_id in info.entities or self._later is not None:
-            return
-        if not info.all_states and entity_id.partition(".")[0] not in info.domains:
-            return
-        pace_s = ALL_STATES_PACE_S if info.all_states else DOMAIN_PACE_S
-        wait_s = self._rendered_at + pace_s - self._host.parts.clock.monotonic()
-        if wait_s <= 0:
-            self._judge(event)
-            return
-        self._later = self._host.parts.tasks.spawn(
-            self._judge_later(wait_s, event), name=f"template of {self._host.automation_id}"
-        )
-
-    async def _judge_later(self, wait_s: float, event: Event) -> None:
-        await self._host.parts.clock.sleep(wait_s)
-        self._later = None
-        self._judge(event)
+        if not (info.entities or info.domains or info.all_states):
+            info = NOTHING_SEEN  # what it calls may change without telling
+        self._dependencies.depend_on(info)
 
     def _judge(self, event: Event | None) -> None:
-        self._rendered_at = self._host.parts.clock.monotonic()
         holds = self._render()
         if holds is None:
             return

@@ -34,5 +34,9 @@ def outside(entity_id: str, state: str, **attributes: Any) -> list[Any]:
     return ["set", entity_id, state, attributes]
 
 
+def fire(event: str, **data: Any) -> list[Any]:
+    return ["fire", event, data]
+
+
 def each_of(domain: str, service: str, *data: dict[str, Any], to: str) -> list[list[Any]]:
     return [call(f"{domain}.{service}", entity_id=f"{domain}.{to}", **each) for each in data or ({},)]
