@@ -37,10 +37,15 @@ OUTCOME_LIMIT_S = 30.0
 
 
 class RunPlace(Struct, frozen=True):
-    """The place of a run: its conversation, and the message that it answers."""
+    """The place of a run: its conversation, and the message that it answers.
+
+    Attributes:
+        by_voice: Whether that was a voice message.
+    """
 
     address: Address
     message_id: str | None = None
+    by_voice: bool = False
 
 
 class AgentMessages:
@@ -184,4 +189,4 @@ def _answered_by(connection: SqlConnection, run_id: str) -> RunPlace | None:
     if row is None or row[0] in (None, "{}"):
         return None
     message = load_message(row[0])
-    return RunPlace(message.address, message.answerable_id)
+    return RunPlace(message.address, message.answerable_id, any(each.voice for each in message.media))

@@ -29,6 +29,8 @@ COST_LIMIT = 100_000_000
 
 _INFO = re.compile(r"[\w+#.-]{1,30}")
 _LINK = re.compile(r"(https?|mailto|tel|tg):", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://(?:www\.)?([^\s/?#:]+)\S*")
+_PICTURES = re.compile("[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\u200d\U0001f000-\U0001faff]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _BAR = "———"
 _ZERO_WIDTH = "\u200b"
@@ -46,6 +48,8 @@ class Flavour(StrEnum):
     RANGES = "ranges"
     """Plain text with control characters where styled ranges begin and end."""
     PLAIN = "plain"
+    SPOKEN = "spoken"
+    """Words for the ear: without code, tables, addresses and marks."""
 
 
 class _Marks(Struct, frozen=True):
@@ -106,6 +110,7 @@ _FLAVOURS = {
         bullet="-",
     ),
     Flavour.PLAIN: _Marks(bullet="-"),
+    Flavour.SPOKEN: _Marks(quote="", bullet="", link="{text}"),
 }
 
 
@@ -129,6 +134,12 @@ def render(markdown: str, flavour: Flavour) -> str:
     return _Writer(flavour).blocks(root.children).strip("\n")
 
 
+def spoken_words(markdown: str) -> str:
+    """Return what of Markdown is read out, in lines: neither code, tables, addresses nor marks."""
+    lines = (" ".join(line.split()) for line in render(markdown, Flavour.SPOKEN).splitlines())
+    return "\n".join(filter(None, lines))
+
+
 def is_costly(text: str) -> bool:
     """Whether parsing would take quadratic time: each mark is compared with the rest of its block."""
     if len(text) > TEXT_LIMIT:
@@ -150,6 +161,8 @@ def _parser() -> MarkdownIt:
 def _escape(text: str, flavour: Flavour) -> str:
     if flavour in (Flavour.HTML_TELEGRAM, Flavour.HTML_MATRIX, Flavour.MRKDWN):
         return html.escape(text, quote=False)
+    if flavour is Flavour.SPOKEN:
+        return _ADDRESS.sub(lambda found: found[1], _PICTURES.sub("", text))
     return _CONTROLS.sub("", text) if flavour in (Flavour.IRC, Flavour.RANGES) else text
 
 
@@ -180,7 +193,7 @@ class _Writer:
             case "table":
                 return self._code("\n".join(_table_lines(node)))
             case "hr":
-                return self._lines(_BAR, indent)
+                return self._lines(_BAR, indent) if self._flavour is not Flavour.SPOKEN else ""
         return self._lines(self._inline([node]), indent)
 
     def _lines(self, text: str, indent: int) -> str:
@@ -209,6 +222,8 @@ class _Writer:
         return text
 
     def _code(self, text: str, info: str = "") -> str:
+        if self._flavour is Flavour.SPOKEN:
+            return ""
         before, after = self._marks.fence
         if info and not _INFO.fullmatch(info.split(maxsplit=1)[0]):  # no language: somebody wrote on behind the fence
             text = f"{info}\n{text}"
@@ -275,6 +290,8 @@ class _Writer:
             return text or _escape(address, self._flavour)
         if not shown.strip():
             return _escape(address, self._flavour)
+        if self._flavour is Flavour.SPOKEN:
+            return text
         if self._marks.link is None or not _LINK.match(address):
             return f"{text} ({_escape(address, self._flavour)})"
         if self._marks.per_line:

@@ -25,7 +25,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receiver,
 )
-from hub.messaging.outbox.markup import Flavour, render
+from hub.messaging.outbox.markup import Flavour, render, spoken_words
 from hub.messaging.texts import say
 from hub.models.transcription import Transcribe
 from integrations.channels.api_channel import ApiChannel
@@ -433,7 +433,8 @@ class VoiceCallChannel(ApiChannel):
 
     async def _send(self, message: OutboundMessage) -> str | None:
         """Say a message in the call with its number; without one, call, where that is allowed."""
-        number, text = message.address.peer, render(message.text, Flavour.PLAIN)
+        number, text = message.address.peer, spoken_words(message.text)
+        text = text or render(message.text, Flavour.PLAIN)
         if (code := self._refusing.get(number)) is not None and not code.done():
             code.set_result(text)
             return None

@@ -172,12 +172,13 @@ class WyomingServer:
         found["handle"] = [{**about, "models": [model], "supports_home_control": True}]
         known = {
             **about,
+            "name": AUTO,
             "languages": [self._host.language, *(each for each in LANGUAGES if each != self._host.language)],
         }
         if self._ear() is not None:
             found["asr"] = [{**about, "models": [known]}]
         if self._host.models.registry.speech_ref is not None:
-            found["tts"] = [{**about, "voices": [{**known, "name": AUTO}]}]
+            found["tts"] = [{**about, "voices": [known]}]
         return found
 
 

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     """Register the tool, and the route for other people's programs."""
     # Reading the schema of an integration loads this module, and must not load the gateway.
+    from integrations.tools.speech.answers import SpokenAnswers
     from integrations.tools.speech.route import speech_route
 
     speak = speaker(host.models.registry, config)
     host.tools.add(speech_tool(host.messages, host.workspaces, speak))
     host.routes.add(speech_route(speak))
+    await SpokenAnswers(host, config, speak).open()
 
 
 def speaker(models: ModelRegistry, config: Mapping[str, Any]) -> Speak:

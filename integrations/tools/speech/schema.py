@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 from hub.config.sections import CheckReport
 from hub.core.phrases import phrase
-from hub.core.schema import All, In, Length, Match, Optional, Schema, SchemaError, string
+from hub.core.schema import All, In, Length, Match, Optional, Range, Schema, SchemaError, integer, string
 from hub.models.schema import model_ref, models_at
 from hub.models.speech import FORMATS
+
+
+class AnswersSpoken(StrEnum):
+    """Which answers are spoken beside being written."""
+
+    OFF = "off"
+    TAGGED = "tagged"
+    INBOUND = "inbound"
+    ALWAYS = "always"
+
 
 VOICE_PLACE = "{voice}"
 ARGUMENTS_LIMIT = 64
@@ -37,6 +48,17 @@ CONFIG_SCHEMA = Schema(
                 "command", description="Or a program and its arguments: text on stdin, a recording on stdout."
             ): All([All(string, Length(min=1))], Length(min=1, max=ARGUMENTS_LIMIT)),
             Optional("voice", description="Voice of the model; in a command it takes the place of {voice}."): voice,
+            Optional(
+                "answers",
+                default=AnswersSpoken.TAGGED.value,
+                description="Which answers in chats are spoken too: tagged, those that the agent marks with [[voice]]; "
+                "inbound, those to voice messages as well; always; off",
+            ): In(tuple(AnswersSpoken)),
+            Optional(
+                "long_answers",
+                default=600,
+                description="Characters of spoken words above which a model shortens an answer for the ear",
+            ): All(integer, Range(min=100, max=4_000)),
             Optional(
                 "format", default=FORMATS[0], description="Format asked of the model; voice messages need opus or mp3."
             ): In(FORMATS),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from msgspec import Struct
+
 from hub.agent.workspace.workspace import Workspaces, media_folder
 from hub.automation.services.agent_messages import AgentMessages, delivery_result, describe_channel
+from hub.core.context import Context
 from hub.core.errors import InvalidRequest
 from hub.core.executors import FILES
 from hub.core.ids import new_id
@@ -36,6 +39,16 @@ Speak = Callable[[str, str | None], Awaitable[bytes]]
 """Returns a recording of a text, in the given voice or the usual one."""
 
 
+class SpokenWords(Struct, frozen=True):
+    """Words to be spoken in a conversation, because of `context`; `voice` is another than the usual one."""
+
+    text: str
+    agent_id: str
+    session_key: str
+    context: Context
+    voice: str | None = None
+
+
 def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -> Tool:
     """Return the tool.
 
@@ -52,20 +65,16 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
         attached = messages.attached_channel(place.address)
         if MediaKind.AUDIO not in attached.channel.limits.media:
             raise InvalidRequest(f"{attached.channel.name} cannot send recordings. {describe_channel(attached)}")
-        data = await speak(call.arguments["text"], call.arguments.get("voice"))
-        kind = audio_kind(data)
-        if kind is None:
-            raise InvalidRequest("the output of the model or program is not a recording (OGG, MP3, WAV or FLAC)")
-        name = f"speech-{new_id()}{kind.suffix}"
-        path = await FILES.run(_keep, workspaces, call, name, data)
-        media = OutboundMedia(MediaKind.AUDIO, path, kind.mime_type, name, voice=kind.as_voice)
+        text, usual = call.arguments["text"], call.arguments.get("voice")
+        words = SpokenWords(text, call.agent_id, call.session_key, call.context, usual)
+        media = await record(speak, workspaces, words)
         target = ReplyTarget(place.address, call.agent_id, call.session_key, call.context, place.message_id)
         return delivery_result(await messages.send(target, call.run_id, NewMessage(media=(media,))))
 
     return Tool(
         NAME,
         "Say something in a voice message in this conversation, now, beside your answer. Do not repeat in your answer "
-        "what you said; NO_REPLY as your whole answer adds nothing.",
+        "what you said; NO_REPLY as your whole answer adds nothing. `[[voice]]` in an answer has that itself spoken.",
         from_schema(_SCHEMA),
         run,
         GROUP,
@@ -75,13 +84,28 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
     )
 
 
-def _keep(workspaces: Workspaces, call: ToolCall, name: str, data: bytes) -> str:
-    """Store a recording among the attachments of its conversation, which expire; return its path."""
-    path = f"{media_folder(call.session_key)}/{name}"
-    if not workspaces.is_ready(call.agent_id):
-        workspaces.ensure(call.agent_id)
-    root = workspaces.root(call.agent_id)
-    if workspaces.outside.writes_from_outside(call.context.authority):
-        workspaces.outside.mark(call.agent_id, path, data)
+async def record(speak: Speak, workspaces: Workspaces, words: SpokenWords) -> OutboundMedia:
+    """Return a recording, stored among the attachments of its conversation, which expire.
+
+    Raises:
+        InvalidRequest: What speaks gave no recording.
+        HubError: It failed.
+    """
+    data = await speak(words.text, words.voice)
+    kind = audio_kind(data)
+    if kind is None:
+        raise InvalidRequest("the output of the model or program is not a recording (OGG, MP3, WAV or FLAC)")
+    name = f"speech-{new_id()}{kind.suffix}"
+    path = await FILES.run(_keep, workspaces, words, name, data)
+    return OutboundMedia(MediaKind.AUDIO, path, kind.mime_type, name, voice=kind.as_voice)
+
+
+def _keep(workspaces: Workspaces, words: SpokenWords, name: str, data: bytes) -> str:
+    path = f"{media_folder(words.session_key)}/{name}"
+    if not workspaces.is_ready(words.agent_id):
+        workspaces.ensure(words.agent_id)
+    root = workspaces.root(words.agent_id)
+    if workspaces.outside.writes_from_outside(words.context.authority):
+        workspaces.outside.mark(words.agent_id, path, data)
     root.write_bytes(path, data, parents=True, executable=False)
     return str(root.path / path)
