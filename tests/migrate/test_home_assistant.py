@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,45 @@ def test_helpers_and_zones_come_along_from_files_and_from_what_was_made_in_the_b
     assert checked.config["input_number"]["target"]["step"] == 0.5
     assert {"input_boolean.guests", "input_number.target", "zone.work"} < set(helper_ids(checked.config))
     assert item(planned(theirs, home), "helper", "input_boolean.guests").verdict is Verdict.THERE
+
+
+def test_template_entities_come_along_in_both_forms_and_from_the_browser(theirs: Path, home: Path) -> None:
+    with (theirs / "configuration.yaml").open("a") as file:
+        file.write(
+            "template:\n"
+            "  - sensor:\n"
+            "      - name: Warmth   # of the balcony\n"
+            "        state: '{{ 20 }}'\n"
+            "  - image: {name: Picture, url: x}\n"
+            "light:\n"
+            "  - platform: template\n"
+            "    lights: {old: {turn_on: [], turn_off: []}}\n"
+            "  - platform: hue\n"
+        )
+    entries = theirs / ".storage/core.config_entries"
+    stored = json.loads(entries.read_text())
+    options = {"template_type": "switch", "name": "Made there", "value_template": "{{ true }}", "turn_on": []}
+    made = {"domain": "template", "entry_id": "abc", "options": {**options, "turn_off": [], "device_id": "x"}}
+    stored["data"]["entries"].append(made)
+    entries.write_text(json.dumps(stored))
+    known = {"platform": "template", "unique_id": "abc", "entity_id": "switch.chosen_there", "id": "1" * 32}
+    registry = {"version": 1, "data": {"entities": [known]}}
+    (theirs / ".storage/core.entity_registry").write_text(json.dumps(registry))
+
+    move = planned(theirs, home)
+    written(move, home)
+
+    warmth, old = item(move, "helper", "sensor Warmth"), item(move, "helper", "light.old")
+    assert (warmth.verdict, old.verdict) == (Verdict.TAKEN, Verdict.TAKEN)
+    assert item(move, "helper", "switch Made there").verdict is Verdict.TAKEN
+    assert item(move, "helper", "image Picture").verdict is Verdict.REFUSED
+    assert item(move, "section", "light").verdict is Verdict.LEFT, "the other item of it stays there"
+    checked = check_home(home)
+    assert checked.errors == []
+    (_, switch) = checked.config["template"]
+    assert switch["switch"][0]["default_entity_id"] == "switch.chosen_there"
+    assert "name: Warmth   # of the balcony" in (home / "packages/home_assistant.yaml").read_text()
+    assert item(planned(theirs, home), "helper", "light.old").verdict is Verdict.THERE
 
 
 def test_scenes_come_along_and_what_turns_them_on_stays_as_it_is(theirs: Path, home: Path) -> None:

@@ -10,6 +10,7 @@ from zoneinfo import available_timezones
 from hub.automation.blueprints.document import SIZE_LIMIT_BYTES as BLUEPRINT_LIMIT_BYTES, read_blueprint
 from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.config.errors import ConfigError
+from hub.config.labels import PLATFORM_SECTIONS
 from hub.config.marks import ConfigList, ConfigMapping, Mark, has_broken, place, plain
 from hub.config.sections import Sections
 from hub.core.errors import HubError
@@ -27,6 +28,7 @@ from hub.migrate.home_assistant.outside import (
 )
 from hub.migrate.home_assistant.their_files import TheirHome
 from hub.migrate.home_assistant.their_helpers import their_helpers
+from hub.migrate.home_assistant.their_templates import is_template, their_templates
 from hub.migrate.plan import Move, MoveItem, NewPlace, Verdict, said
 from hub.security.people import IMPLICIT_OWNER_ID
 
@@ -80,6 +82,7 @@ class _Moving:
         self._blueprints()
         self._templates()
         self._helpers()
+        self._template_entities()
         self._scripts()
         self._automations()
         self._mqtt()
@@ -390,6 +393,28 @@ class _Moving:
         for domain, values in taken.items():
             self._judge.know_helpers(domain, values, listed=HELPERS[domain].is_listed)
 
+    def _template_entities(self) -> None:
+        taken: dict[str, list[Any]] = {}
+        for each in their_templates(self._theirs):
+            mine = taken.setdefault(each.section, [])
+            value = plain(each.value)
+            if value in [plain(one) for one in self._draft.raw.get(each.section) or ()]:
+                self.move.add(MoveItem("helper", each.name, Verdict.THERE, file=each.file, line=each.line))
+                continue
+            judged = self._judge.helper(each.section, "", each.value, each.mark, listed=True)
+            if each.file.startswith(".storage/"):
+                why = _few(said(error.message) for error in judged.errors)
+                verdict = Verdict.REFUSED if judged.errors else Verdict.TAKEN
+                self.move.add(MoveItem("helper", each.name, verdict, why, each.file, to=each.section))
+                if judged.errors:
+                    continue
+            elif not self._taken("helper", each.name, each.value, each.mark, each.last, judged, each.section):
+                continue
+            mine.append(each.value)
+            self._draft.section(each.section).item(value, each.text)
+        for section, values in taken.items():
+            self._judge.know_helpers(section, {str(place): each for place, each in enumerate(values)}, listed=True)
+
     def _mqtt(self) -> None:
         for each in self._theirs.stored_items("core.config_entries", "entries"):
             data = each.get("data")
@@ -426,7 +451,8 @@ class _Moving:
         data = self._theirs.data
         for name in data:
             domain = name.split(" ")[0]
-            if domain not in PARTS_OF_THEIRS and data[name] is not None:
+            is_told = domain in PLATFORM_SECTIONS and all(is_template(domain, each) for each, _ in _listed(data[name]))
+            if domain not in PARTS_OF_THEIRS and data[name] is not None and not is_told:
                 file, line, _ = place(data.key_marks[name])
                 self.move.add(MoveItem("section", name, Verdict.LEFT, (section_way(domain),), file, line))
         seen: dict[str, list[str]] = {}

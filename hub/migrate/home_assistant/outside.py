@@ -33,7 +33,7 @@ PARTS_OF_THEIRS = frozenset(
         *("ssdp", "zeroconf", "usb", "energy", "bluetooth", "discovery", "lovelace", "cloud", "api", "websocket_api"),
         *("http", "panel_custom", "panel_iframe", "updater", "introduction", "stream", "media_source", "image_upload"),
         *("dhcp", "network", "application_credentials", "assist_pipeline", "hardware", "repairs", "search", "tag"),
-        *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", *HELPERS),
+        *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", "template", *HELPERS),
     }
 )
 """Sections and entries that are no device or service of their own."""
@@ -48,7 +48,7 @@ def section_way(domain: str) -> Phrase:
     """Return how what a section of their YAML configures comes here."""
     if domain == "mqtt":
         return _MQTT
-    if domain in ("template", "sensor", "binary_sensor", "light", "switch", "cover", "fan", "climate"):
+    if domain in ("sensor", "binary_sensor", "light", "switch", "cover", "fan", "climate"):
         return phrase("entities of YAML do not exist here; they come by the bridge while Home Assistant runs")
     if domain in ("shell_command", "command_line", "rest_command", "python_script", "pyscript"):
         return phrase("an automation here calls a tool, or fetches a page, by itself")

@@ -167,14 +167,15 @@ def _older(kind: TemplateKind) -> Schema:
     def one(value: Any, key: str | None) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Invalid(phrase("expected keys with values, got {value}", value=show(value)))
-        new = {old: key for old, key in {**_OLD_KEYS, **kind.renamed}.items() if old in value}
+        new = {**_OLD_KEYS, **kind.renamed}
         today = {new.get(each, each): said for each, said in value.items() if each not in _NOT_NEEDED}
         if key is not None:
             today = {"name": key, "default_entity_id": f"{kind.domain}.{key}", **today}
         try:
             found: dict[str, Any] = entity(today)
         except Invalid as error:
-            raise _named_as_written(error, {old: key for key, old in new.items()}) from None
+            old = {today: each for each, today in new.items() if today not in value}
+            raise _named_as_written(error, {**old, **{new[each]: each for each in new if each in value}}) from None
         return found
 
     def named(value: Any) -> list[dict[str, Any]]:
