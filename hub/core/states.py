@@ -17,6 +17,8 @@ STATE_LENGTH_LIMIT = 255
 ENTITY_LIMIT = 20_000
 
 EVENT_STATE_CHANGED = "state_changed"
+EVENT_STATE_REPORTED = "state_reported"
+"""An entity said again what it is (`entity_id`); fired when one listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ class StateMachine:
         old = self._states.get(entity_id)
         attributes = dict(attributes or {})
         if old is not None and old.state == state and old.attributes == attributes:
+            if self._bus.has_listeners(EVENT_STATE_REPORTED, said := {"entity_id": entity_id}):
+                self._bus.fire(EVENT_STATE_REPORTED, said, context or system_context())
             return old
         if old is None and len(self._states) >= ENTITY_LIMIT:
             raise LimitExceeded(f"there are already {ENTITY_LIMIT} entities; {entity_id} was not added")

@@ -40,7 +40,7 @@ class EntitiesComponent(Component):
         self.targets = Targets(self.registry, base.states)
         self._helpers_file = VersionedFile(base.home.path / HELPERS_FILE, HELPERS_VERSION)
         self._helpers = HomeHelpers(
-            self.entities, services, base.bus, self._helpers_file, base.clock, base.tasks, base.zone
+            self.entities, services, base.bus, self._helpers_file, base.clock, base.tasks, base.zone, history
         )
         self.entities.own |= {
             f"camera.{name}": self._of_cameras(name) for name in ("snapshot", "record", "play_stream")

@@ -21,6 +21,7 @@ from hub.core.schema import (
     as_list,
     boolean,
     number,
+    numeric,
     show,
     string,
 )
@@ -41,6 +42,15 @@ _NAMES = All(as_list, [_NAME], Length(max=100))
 _SECONDS = All(number, Range(min=0, max=86_400))
 _NONE: Fields = {}
 _CODE: Fields = {Optional("code"): _TEXT}
+
+
+def _decimal(value: Any) -> str:
+    """Accept a number, and keep it as it is written."""
+    numeric(value)
+    return str(string(value)).strip()
+
+
+_DECIMAL = Described(_decimal, {"type": ["number", "string"]}, "number")
 
 
 def _numbers(count: int, low: float, high: float) -> Any:
@@ -242,6 +252,7 @@ DOMAINS: Mapping[str, Services] = {
         "skip": _NONE,
         "clear_skipped": _NONE,
     },
+    "utility_meter": {"calibrate": {Required("value"): _DECIMAL}, "reset": _NONE},
     "vacuum": {
         **dict.fromkeys(("start", "pause", "stop", "return_to_base", "locate", "clean_spot"), _NONE),
         "set_fan_speed": {Required("fan_speed"): _NAME},
@@ -279,6 +290,8 @@ ANSWERING = frozenset(
 
 BEFORE: Mapping[str, Callable[[Any], Any]] = {"media_player.play_media": _media}
 """How the data of a service is rewritten before it is checked."""
+OF_DOMAINS: Mapping[str, tuple[str, ...]] = {"utility_meter": ("sensor", "select")}
+"""By the domain of services: the domains of the entities they are for, where these are others."""
 
 GENERIC = ("turn_on", "turn_off", "toggle")
 """Services of `homeassistant`, which do what the domain of each entity has under that name."""

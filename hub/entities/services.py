@@ -14,7 +14,7 @@ from hub.core.schema import All, Optional, Schema
 from hub.core.services import AgentRule, Handler, ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.states import EntityState
 from hub.entities.danger import endangers
-from hub.entities.domains import ANSWERING, BEFORE, DOMAINS, GENERIC, ONE_OF, TARGET_KEYS, WITHIN
+from hub.entities.domains import ANSWERING, BEFORE, DOMAINS, GENERIC, OF_DOMAINS, ONE_OF, TARGET_KEYS, WITHIN
 from hub.entities.entities import UNAVAILABLE, EntityHandle, HomeEntities
 from hub.entities.targets import TARGET_FIELDS, TargetEntities, Targets
 
@@ -124,7 +124,8 @@ class EntityServices:
         found = self._targets.find(data, domain)
         if domain is None:
             return found
-        if wrong := [each for each in found.named if not each.startswith(f"{domain}.")]:
+        fitting = tuple(f"{each}." for each in OF_DOMAINS.get(domain, (domain,)))
+        if wrong := [each for each in found.named if not each.startswith(fitting)]:
             raise InvalidRequest(
                 phrase(
                     "{service} is for {domain} entities, not for {entities}",
@@ -133,7 +134,7 @@ class EntityServices:
                     entities=wrong,
                 )
             )
-        return TargetEntities(found.named, [each for each in found.meant if each.startswith(f"{domain}.")])
+        return TargetEntities(found.named, [each for each in found.meant if each.startswith(fitting)])
 
     async def _run(self, call: ServiceCall, domain: str, target: TargetEntities) -> Mapping[str, Any] | None:
         """Command each reachable entity; then report the unreachable ones.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeAlias
 
@@ -51,6 +51,19 @@ class Held(Struct, frozen=True, omit_defaults=True):
     tainted: bool = False
 
 
+class Past(Struct, frozen=True):
+    """What a helper needs of the history of an entity.
+
+    Attributes:
+        since: Seconds since the epoch.
+        limit: The newest so many.
+    """
+
+    entity_id: str
+    since: float
+    limit: int
+
+
 class HelperHome(Struct, frozen=True):
     """The surroundings of a helper at a moment.
 
@@ -58,16 +71,22 @@ class HelperHome(Struct, frozen=True):
         now: Seconds since the epoch.
         state: Returns the state of an entity.
         states: Returns those of a domain.
+        id_of: Returns the present entity id of another helper of the same section, by the id that it had at first.
+        render: Returns what a template says now; raises `HubError`.
         starting: Whether the hub starts, or the helper is new; otherwise its settings have changed.
         changed: The entity whose change wakes it, if one does.
+        past: Moments and states, the oldest first, once what `HelperKind.past` wants has been read.
     """
 
     now: float
     zone: tzinfo
     state: Callable[[str], EntityState | None]
     states: Callable[[str], list[EntityState]]
+    id_of: Callable[[str], str]
+    render: Callable[[str], Any]
     starting: bool = False
     changed: str | None = None
+    past: Sequence[tuple[float, str]] | None = None
 
     @property
     def local(self) -> datetime:
@@ -124,6 +143,9 @@ class HelperKind(Struct, frozen=True):
         platform: What the items of that section name as their platform; without it, all of the section is theirs.
         named_in: The section that names them, where that is not their domain.
         each_of: Returns the settings of the entities, by key, that a named one stands for.
+        hears_reports: Whether it is woken too when what it follows says the same again.
+        past: Returns what it needs of history now, if it does; `begin` is called again with it.
+        quotes: Whether words of what it follows, such as a unit, are in what it says.
     """
 
     domain: str
@@ -145,6 +167,9 @@ class HelperKind(Struct, frozen=True):
     platform: str = ""
     named_in: str = ""
     each_of: Callable[[str, Settings], Mapping[str, Settings]] = lambda key, settings: {key: settings}
+    hears_reports: bool = False
+    past: Callable[[Settings, Held, HelperHome], Past | None] = lambda settings, held, home: None
+    quotes: bool = False
 
     @property
     def section(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import tzinfo
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -18,15 +19,19 @@ from hub.core.errors import Conflict, NotFound
 from hub.core.events import Event, EventBus
 from hub.core.phrases import phrase
 from hub.core.services import ServiceRegistry
-from hub.core.states import EVENT_STATE_CHANGED
+from hub.core.states import EVENT_STATE_CHANGED, EVENT_STATE_REPORTED
 from hub.core.tasks import TaskOwner
 from hub.entities.description import EntityDescription
 from hub.entities.entities import Command, EntityHandle, FirstState, HomeEntities
-from hub.entities.helpers.contract import Held, HelperHome, HelperKind, HelperService, Settings
+from hub.entities.helpers.contract import Held, HelperHome, HelperKind, HelperService, Past, Settings
 from hub.entities.helpers.schema import entries, object_id
 from hub.entities.helpers.table import HELPERS, kinds_in, section_of
 from hub.storage.delayed_file import DelayedFile
+from hub.storage.history import HistoryStore
 from hub.storage.versioned_file import VersionedFile
+
+if TYPE_CHECKING:
+    from hub.template.engine import TemplateEngine
 
 FILE = ".storage/helpers.json"
 VERSION = 1
@@ -50,12 +55,14 @@ class Helper:
 
     Attributes:
         waiting: Waits for its time.
+        reading: Reads what it needs of history.
     """
 
     def __init__(self, kind: HelperKind, key: str, settings: Settings, kept: Kept) -> None:
         self.kind, self.key, self.settings, self.kept = kind, key, settings, kept
         self.handle: EntityHandle | None = None
         self.waiting: asyncio.Task[None] | None = None
+        self.reading: asyncio.Task[None] | None = None
 
     @property
     def id(self) -> str:
@@ -85,6 +92,12 @@ class Helper:
             self.waiting.cancel()
             self.waiting = None
 
+    def end(self) -> None:
+        """Wait and read no longer."""
+        self.stop()
+        if self.reading is not None:
+            self.reading.cancel()
+
 
 def helper_id(kind: HelperKind, key: str) -> str:
     """Return what a helper is called in the file."""
@@ -101,6 +114,7 @@ class HomeHelpers:
         file: Keeps what they hold.
         tasks: Owns the writing and the waiting.
         zone: Returns the home's time zone.
+        history: Has what entities were before.
     """
 
     def __init__(
@@ -112,13 +126,14 @@ class HomeHelpers:
         clock: Clock,
         tasks: TaskOwner,
         zone: Callable[[], tzinfo],
+        history: HistoryStore,
     ) -> None:
         self._entities, self._services, self._bus, self._file = entities, services, bus, file
-        self._clock, self._tasks, self._zone = clock, tasks, zone
+        self._clock, self._tasks, self._zone, self._history = clock, tasks, zone, history
         self._helpers: dict[str, Helper] = {}
         self._kept: dict[str, Kept] = {}
         self._followers: dict[str, dict[str, Helper]] = {}
-        self._heard: set[str] = set()
+        self._heard: set[tuple[str, str]] = set()
         self._saved = DelayedFile(file, lambda: msgspec.to_builtins(self._kept), tasks, clock.sleep, SAVE_AFTER_S)
 
     async def open(self, config: Config) -> None:
@@ -136,7 +151,7 @@ class HomeHelpers:
     async def close(self) -> None:
         """Wait no longer, and write what is held."""
         for helper in self._helpers.values():
-            helper.stop()
+            helper.end()
         await self._saved.close()
 
     def apply(self, config: Config) -> None:
@@ -201,9 +216,27 @@ class HomeHelpers:
     def _kinds(self) -> list[HelperKind]:
         return [each.kind for each in self._helpers.values()]
 
-    def _home(self, *, starting: bool = False, changed: str | None = None) -> HelperHome:
+    def _home(self, kind: HelperKind, **more: Any) -> HelperHome:
         states = self._entities.states
-        return HelperHome(self._clock.time(), self._zone(), states.get, states.all, starting, changed)
+
+        def id_of(id: str) -> str:
+            return (kind.named_in and self._entities.registry.entity_id_of(kind.source, id)) or id
+
+        return HelperHome(
+            self._clock.time(),
+            self._zone(),
+            lambda id: states.get(id_of(id)),
+            states.all,
+            id_of,
+            lambda text: self._templates.compile(text, kind.source).render({}),
+            **more,
+        )
+
+    @cached_property
+    def _templates(self) -> TemplateEngine:
+        from hub.template.engine import TemplateEngine
+
+        return TemplateEngine(self._entities.states, self._clock, self._zone)
 
     @staticmethod
     def _may_be_broken(section: str, key: str, config: Config) -> bool:
@@ -213,9 +246,10 @@ class HomeHelpers:
 
     def _add(self, kind: HelperKind, key: str, settings: Settings) -> None:
         kept = self._kept.get(helper_id(kind, key))
-        held = kind.begin(settings, kept.held if kept is not None else None, self._home(starting=True))
+        held = kind.begin(settings, kept.held if kept is not None else None, self._home(kind, starting=True))
         helper = self._helpers[helper_id(kind, key)] = Helper(kind, key, settings, Kept(held))
         is_tainted = kept is not None and kept.tainted and kept.held.state == held.state
+        is_tainted = is_tainted or self._quotes_outside(kind, settings)
         context = Context(SYSTEM.narrow(tainted=is_tainted))
         helper.handle = self._entities.add(
             helper.description,
@@ -231,13 +265,13 @@ class HomeHelpers:
         self._follow(helper, end=True)
         helper.settings = settings
         self._follow(helper)
-        held = helper.kind.begin(settings, helper.kept.held, self._home())
+        held = helper.kind.begin(settings, helper.kept.held, self._home(helper.kind))
         if helper.handle is not None:
             helper.handle.update(helper.description, helper.handle.commands)
         self._hold(helper, held, Context(SYSTEM.narrow(tainted=helper.kept.tainted)))
 
     def _remove(self, helper: Helper) -> None:
-        helper.stop()
+        helper.end()
         self._follow(helper, end=True)
         del self._helpers[helper.id]
         self._kept.pop(helper.id, None)
@@ -259,8 +293,8 @@ class HomeHelpers:
     def _command(self, helper: Helper, service: HelperService) -> Command:
         async def command(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
             if service.answer is not None:
-                return service.answer(helper.settings, self._home())
-            held = service.serve(helper.settings, helper.kept.held, data, self._home())
+                return service.answer(helper.settings, self._home(helper.kind))
+            held = service.serve(helper.settings, helper.kept.held, data, self._home(helper.kind))
             cause = helper.handle.cause if helper.handle is not None else None
             cause = cause or Context(SYSTEM)
             self._hold(helper, held, cause)
@@ -272,7 +306,7 @@ class HomeHelpers:
 
     def _hold(self, helper: Helper, held: Held, context: Context) -> None:
         """Take over what a helper holds from now on: show it, tell what happened, keep it, and wait for its time."""
-        if held.tainted:
+        if held.tainted or self._quotes_outside(helper.kind, helper.settings):
             context = Context(context.authority.narrow(tainted=True), context.id, context.parent_id)
         events, held = held.events, replace(held, events=(), calls=(), tainted=False)
         helper.kept = Kept(held, context.authority.tainted)
@@ -288,6 +322,22 @@ class HomeHelpers:
         if helper.kind.is_kept:
             self._kept[helper.id] = helper.kept
             self._saved.changed()
+        if helper.reading is None and (past := helper.kind.past(helper.settings, held, self._home(helper.kind))):
+            helper.reading = self._tasks.spawn(self._recall(helper, past), name=f"read the past of {helper.id}")
+
+    def _quotes_outside(self, kind: HelperKind, settings: Settings) -> bool:
+        """Whether words from outside are in what one says of others."""
+        home = self._home(kind)
+        states = (home.state(each) for each in kind.follows(settings)) if kind.quotes else ()
+        return any(each is not None and each.context.authority.tainted for each in states)
+
+    async def _recall(self, helper: Helper, past: Past) -> None:
+        """Begin again with what history has; without history, with nothing."""
+        rows = await self._history.states_of(past.entity_id, past.since, self._clock.time(), limit=past.limit)
+        told = [(row["time"], row["state"]) for row in rows if row["state"] is not None]
+        home = self._home(helper.kind, past=told)
+        self._hold(helper, helper.kind.begin(helper.settings, helper.kept.held, home), Context(SYSTEM))
+        helper.reading = None
 
     async def _wait(self, helper: Helper, due: float) -> None:
         await self._clock.sleep_until(due)
@@ -296,11 +346,12 @@ class HomeHelpers:
 
     def _wake(self, helper: Helper, context: Context, changed: str | None = None) -> None:
         if helper.kind.wake is not None:
-            home = self._home(changed=changed)
+            home = self._home(helper.kind, changed=changed)
             self._hold(helper, helper.kind.wake(helper.settings, helper.kept.held, home), context)
 
     def _follow(self, helper: Helper, *, end: bool = False) -> None:
-        for name in helper.kind.follows(helper.settings):
+        home = self._home(helper.kind)
+        for name in map(home.id_of, helper.kind.follows(helper.settings)):
             among = self._followers.setdefault(name, {})
             if end:
                 among.pop(helper.id, None)
@@ -308,19 +359,24 @@ class HomeHelpers:
             among[helper.id] = helper
             known = self._entities.states.all(name[:-1]) if name.endswith(".") else ()
             for id in [each.entity_id for each in known] if name.endswith(".") else [name]:
-                self._listen(id)
+                self._listen(id, EVENT_STATE_CHANGED)
+                if helper.kind.hears_reports:
+                    self._listen(id, EVENT_STATE_REPORTED)
 
-    def _listen(self, entity_id: str) -> None:
+    def _listen(self, entity_id: str, event: str) -> None:
         """Listen to one entity that is followed: the index of the bus finds it, and others cost nothing."""
-        if entity_id not in self._heard:
-            self._heard.add(entity_id)
-            self._bus.listen(EVENT_STATE_CHANGED, self._changed, {"entity_id": entity_id})
+        if (event, entity_id) not in self._heard:
+            self._heard.add((event, entity_id))
+            self._bus.listen(event, self._changed, {"entity_id": entity_id})
 
     def _appeared(self, event: Event) -> None:
         """Follow a new entity of a domain that is followed."""
         entity_id: str = event.data["entity_id"]
-        if self._followers.get(f"{entity_id.partition('.')[0]}.") and entity_id not in self._heard:
-            self._listen(entity_id)
+        if (
+            self._followers.get(f"{entity_id.partition('.')[0]}.")
+            and (EVENT_STATE_CHANGED, entity_id) not in self._heard
+        ):
+            self._listen(entity_id, EVENT_STATE_CHANGED)
             self._changed(event)
 
     def _changed(self, event: Event) -> None:
@@ -328,4 +384,5 @@ class HomeHelpers:
         entity_id: str = event.data["entity_id"]
         for name in (entity_id, f"{entity_id.partition('.')[0]}."):
             for helper in list(self._followers.get(name, {}).values()):
-                self._wake(helper, Context(SYSTEM, event.context.id, event.context.parent_id), entity_id)
+                if event.type == EVENT_STATE_CHANGED or helper.kind.hears_reports:
+                    self._wake(helper, Context(SYSTEM, event.context.id, event.context.parent_id), entity_id)

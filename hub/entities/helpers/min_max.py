@@ -20,7 +20,8 @@ def _min_max(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
     ids, kind, digits = settings["entity_ids"], settings["type"], settings["round_digits"]
     states = {each: home.state(each) for each in ids}
     numbers = {each: value for each, state in states.items() if (value := reading(state)) is not None}
-    unit = one_unit(states.values())
+    before = None if kept is None or home.starting else kept.attributes.get("unit_of_measurement")
+    unit = one_unit(states.values()) or before
     value, of = combined(kind, numbers, digits, is_whole=len(numbers) == len(ids)), None
     if kind in ("min", "max") and numbers:
         of = (min if kind == "min" else max)(numbers, key=numbers.__getitem__)
@@ -79,6 +80,7 @@ KINDS = (
         lambda settings: settings["entity_ids"],
         is_kept=False,
         has_editable=False,
+        quotes=True,
         platform="min_max",
     ),
 )

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from hub.core.schema import entity_id
+from hub.core.schema import Described, duration, entity_id
 from hub.core.states import EntityState
 
 NOTHING = ("unknown", "unavailable")
 """States that say nothing."""
 MEASUREMENT = {"state_class": "measurement"}
+ENERGY_UNITS = frozenset(
+    {"mWh", "TWh", *(f"{prefix}{unit}" for unit in ("Wh", "J", "cal") for prefix in ("", "k", "M", "G"))}
+)
 
 
-def reading(state: EntityState | None) -> float | None:
+def reading(said: EntityState | str | None) -> float | None:
     """Return the number that an entity says, or None."""
-    if state is None or state.state in NOTHING:
-        return None
+    value = exact(said.state if isinstance(said, EntityState) else said)
+    return None if value is None else float(value)
+
+
+def exact(text: Any) -> Decimal | None:
+    """Return the number that a text is, as it is written, or None."""
     try:
-        value = float(state.state)
-    except ValueError:
+        value = Decimal(str(text))
+    except InvalidOperation:
         return None
-    return value if math.isfinite(value) else None
+    return value if value.is_finite() and math.isfinite(float(value)) else None
 
 
 def unit_of(state: EntityState | None) -> str | None:
@@ -37,6 +45,17 @@ def one_unit(states: Iterable[EntityState | None]) -> str | None:
     return None if not units else units.pop() if len(units) == 1 else "ERR"
 
 
-def source(value: Any) -> str:
-    """Accept the id of the entity that is followed."""
+def _source(value: Any) -> str:
     return str(entity_id(str(value).strip().lower()))
+
+
+def _span(value: Any) -> float:
+    if value in (0, "0", "00:00", "00:00:00"):
+        return 0.0
+    return float(duration(value))
+
+
+SOURCE = Described(_source, {"type": "string"}, "entity id")
+"""The id of the entity that is followed."""
+span = Described(_span, {"anyOf": [{"type": ["number", "string"]}, {"type": "object"}]}, "duration")
+"""A duration, which may be 0; seconds."""

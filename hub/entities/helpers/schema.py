@@ -29,7 +29,7 @@ from hub.core.schema import (
 )
 from hub.core.slugs import slugify
 from hub.entities.helpers.contract import HelperKind, Settings
-from hub.entities.helpers.table import HELPERS, LATER, kinds_in, platform_kind
+from hub.entities.helpers.table import HELPERS, LATER, LATER_SECTIONS, kinds_in, platform_kind
 
 _NAME = re.compile(r"[a-z0-9_]{1,64}")
 
@@ -73,7 +73,7 @@ def _items(kind: HelperKind, named: Iterable[Settings]) -> dict[str, Settings]:
     for settings in named:
         if settings["platform"] != kind.platform:
             continue
-        base = str(settings.get("unique_id") or slugify(settings["name"]) or kind.platform)
+        base = str(settings.get("unique_id") or slugify(settings.get("name", "")) or kind.platform)
         keys = (base, *(f"{base}_{count}" for count in range(2, LIMIT)))
         found |= kind.each_of(next(each for each in keys if each not in found), settings)
     return found
@@ -89,7 +89,7 @@ def helper_ids(config: Mapping[str, Any]) -> Iterator[str]:
 
 def object_id(kind: HelperKind, key: str, settings: Settings) -> str:
     """Return what the entity id of a helper begins as, without its domain."""
-    return slugify(settings["name"]) or kind.platform if kind.platform else key
+    return settings.get("object_id") or (slugify(settings["name"]) or kind.platform if kind.platform else key)
 
 
 def _entry(kind: HelperKind) -> Any:
@@ -109,7 +109,25 @@ def _section(kind: HelperKind) -> Section:
     return Section(kind.domain, schema, default=default, description=kind.description, each_item=True)
 
 
-SECTIONS = tuple(_section(kind) for kind in HELPERS.values() if kind.is_section)
+def _later_section(section: str, description: str) -> Section:
+    """Return a section of kinds that are imported once it has an entry."""
+
+    @cache
+    def entry() -> Any:
+        kind = platform_kind(section, "")
+        return _entry(kind) if kind is not None else object
+
+    def check(value: Any) -> Any:
+        return entry()(value)
+
+    named = DescribedLater(check, lambda: to_json_schema(entry()), section, "object")
+    return Section(section, Schema({key_name: named}), default={}, description=description, each_item=True)
+
+
+SECTIONS = (
+    *(_section(kind) for kind in HELPERS.values() if kind.is_section),
+    *(_later_section(name, description) for name, description in LATER_SECTIONS.items()),
+)
 SECTION_NAMES = frozenset((*(each.name for each in SECTIONS), *PLATFORM_SECTIONS))
 _PLATFORM = {
     Required("platform"): string,

@@ -22,7 +22,13 @@ HELPERS: Mapping[str, HelperKind] = {
 }
 """By the domain of their entities, which is the section that names them."""
 LATER: Mapping[tuple[str, str], str] = {
+    ("binary_sensor", "threshold"): "limits",
+    ("binary_sensor", "trend"): "limits",
+    ("sensor", "derivative"): "rates",
+    ("sensor", "integration"): "rates",
     ("sensor", "min_max"): "min_max",
+    ("sensor", "statistics"): "sampled",
+    ("utility_meter", ""): "utility_meter",
 }
 """By section and platform: the module here that has them in its `KINDS`, which is imported once one is named."""
 RELOADED = tuple(
@@ -34,6 +40,12 @@ RELOADED = tuple(
     )
 )
 """Domains that have a service `reload`."""
+
+
+LATER_SECTIONS: Mapping[str, str] = {
+    "utility_meter": "What sensors count in an hour, a day, a month …, by name",
+}
+"""Sections of those that have one of their own, with what they are, for the reference."""
 
 
 def platform_kind(section: str, platform: str) -> HelperKind | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -102,8 +103,10 @@ def same(ours: Any, theirs: Any) -> bool:
 def _alike(key: str, ours: Any, theirs: Any, *, made: bool) -> bool:
     if key == "entity_id" and made:
         return sorted(ours) == sorted(theirs)
-    if key.startswith("next_") and key != "next_event":
+    if key == "last_reset" or (key.startswith("next_") and key != "next_event"):
         return abs(datetime.fromisoformat(ours) - datetime.fromisoformat(theirs)).total_seconds() < SUN_S
+    if isinstance(theirs, float) and isinstance(ours, float):
+        return math.isclose(ours, theirs, rel_tol=1e-6, abs_tol=1e-9)
     return bool(ours == theirs)
 
 
