@@ -11,6 +11,7 @@ from tests.benchmarks.table import Row, machine, print_table
 
 NAMES = (
     "start",
+    "beside_home_assistant",
     "automations_start",
     "automations_reload",
     "trigger",
@@ -41,18 +42,25 @@ NAMES = (
 )
 
 
+BESIDE = "beside_home_assistant"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="script/bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(NAMES)}")
     parser.add_argument("--json", action="store_true", help="answer in JSON")
+    parser.add_argument("--core", metavar="PYTHON", help=f"of an environment with Home Assistant, for {BESIDE}")
     options = parser.parse_args()
     unknown = set(options.names) - set(NAMES)
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are: {', '.join(NAMES)}")
+    if BESIDE in options.names and options.core is None:
+        parser.error(f"{BESIDE} needs --core PYTHON, of an environment with Home Assistant")
     rows: list[Row] = []
-    for name in options.names or NAMES:
+    for name in options.names or [each for each in NAMES if each != BESIDE or options.core]:
         sys.stderr.write(f"{name} …\n")
-        rows += import_module(f"tests.benchmarks.{name}").measure()
+        measure = import_module(f"tests.benchmarks.{name}").measure
+        rows += measure(options.core) if name == BESIDE else measure()
     facts = machine()
     if options.json:
         sys.stdout.write(json.dumps({"machine": facts, "rows": [row.as_dict() for row in rows]}, indent=2) + "\n")

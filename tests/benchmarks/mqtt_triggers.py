@@ -64,16 +64,22 @@ def measure_triggers() -> list[Row]:
 
 
 class Answers:
-    """A client that asks automations and notes when each has answered."""
+    """A client that asks automations and notes when each has answered.
 
-    def __init__(self, port: int) -> None:
+    Args:
+        port: The broker's.
+        prefix: What stands before their topics.
+    """
+
+    def __init__(self, port: int, prefix: str = "") -> None:
+        self._prefix = prefix
         self._at: dict[int, float] = {}
         self._asked: frozenset[int] = frozenset()
         self._came = Condition()
         self._client = Client(CallbackAPIVersion.VERSION2)
         self._client.on_message = self._note
         self._client.connect("127.0.0.1", port)
-        self._client.subscribe("out/#")
+        self._client.subscribe(f"{prefix}out/#")
         self._client.loop_start()
 
     def __enter__(self) -> Answers:
@@ -83,13 +89,17 @@ class Answers:
         self._client.disconnect()
         self._client.loop_stop()
 
-    def ask(self, numbers: range | list[int]) -> list[float]:
-        """Set automations off, each once; return how long the answers took, the quickest first, seconds."""
+    def ask(self, numbers: range | list[int], by: str = "") -> list[float]:
+        """Set automations off, each once; return how long the answers took, the quickest first, seconds.
+
+        Args:
+            by: The topic of one message that sets off all of them; each has its own otherwise.
+        """
         self._at.clear()
         self._asked = frozenset(numbers)
         begun = time.monotonic()
-        for number in numbers:
-            self._client.publish(f"in/{number}", "on")
+        for topic in [by] if by else [f"in/{number}" for number in numbers]:
+            self._client.publish(self._prefix + topic, "on")
         with self._came:
             assert self._came.wait_for(lambda: len(self._at) == len(numbers), LIMIT_S), f"{len(self._at)} answered"
         return sorted(at - begun for at in self._at.values())
@@ -102,7 +112,7 @@ class Answers:
         while left := [number for number in numbers if number not in self._at]:
             assert time.monotonic() < end, f"{len(left)} automations do not answer"
             for number in left:
-                self._client.publish(f"in/{number}", "on")
+                self._client.publish(f"{self._prefix}in/{number}", "on")
             time.sleep(0.05)
         return sorted(self._at.values())
 
