@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from web.chat.chat_page import ChatPage
     from web.developer.components_page import ComponentsPage
     from web.developer.developer_page import DeveloperPage
+    from web.devices.connected_page import ConnectedPage
     from web.devices.devices_page import DevicesPage
     from web.devices.reach import HubReach
     from web.entities.page_set import EntityPages
@@ -120,7 +121,9 @@ class Dashboard:
         )
         self._renderer.person_name, self._renderer.recovery = self._person_name, hub.config.current.recovery
         self._renderer.has_twelve_hours = self._has_twelve_hours
-        self._live = LiveUpdates(self._tasks, hello=self._hello, language=self._language_of)
+        self._live = LiveUpdates(
+            self._tasks, hello=self._hello, language=self._language_of, presence=hub.gateway.presence
+        )
         self._started_ms = int(hub.clock.time() * 1000)
         self._client = MethodClient(hub.gateway.dispatcher)
         self._events = EventLog(hub.bus, self._live, hub.redactor, self._renderer, hub.clock.monotonic)
@@ -187,6 +190,7 @@ class Dashboard:
         self._backup_pulse = PagePulse("backup", self._live.changed)
         self._update_pulse = PagePulse("update", self._live.changed)
         skills, devices = LazyPages(self._load_skills), LazyPages(self._load_devices)
+        connected = LazyPages(self._load_connected)
         chat = LazyPages(partial(self._load_chat, self._live_chat))
         self._live.add_topic("session", chat.state(lambda each: each.session_state))
         self._live.add_topic("sessions", chat.state(lambda each: each.sessions_state))
@@ -197,7 +201,7 @@ class Dashboard:
             *developer_topics.serve_topics(hub.bus, self._live, developer),
             *channel_routes.serve_topic(hub.bus, self._live, channels),
             *skill_routes.serve_topic(hub.bus, self._live, self._skill_pulse),
-            *device_routes.serve_topic(hub.bus, self._live, devices),
+            *device_routes.serve_topics(hub.bus, hub.gateway.presence, self._live, devices, connected),
             *entity_routes.serve_topic(hub.bus, self._live, self._entity_pulse),
             *settings_routes.serve_backup_topic(hub.bus, self._live, self._backup_pulse),
             *settings_routes.serve_update_topic(hub.bus, self._live, self._update_pulse),
@@ -223,7 +227,7 @@ class Dashboard:
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
             *skill_routes.routes(skills, LazyPages(self._load_tools), LazyPages(self._load_integrations)),
-            *device_routes.routes(devices),
+            *device_routes.routes(devices, connected),
             *entity_routes.routes(LazyPages(self._load_entities)),
             *timeline_routes.routes(LazyPages(self._load_timeline)),
             *agent_routes.routes(LazyPages(self._load_agents), LazyPages(self._load_models)),
@@ -429,6 +433,11 @@ class Dashboard:
         from web.devices.devices_page import DevicesPage
 
         return lambda: DevicesPage(self._renderer, self._client, self._reach())
+
+    def _load_connected(self) -> Callable[[], ConnectedPage]:
+        from web.devices.connected_page import ConnectedPage
+
+        return lambda: ConnectedPage(self._renderer, self._client, self._live.changed)
 
     def _reach(self) -> HubReach:
         from web.devices.reach import HubReach

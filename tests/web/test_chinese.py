@@ -110,6 +110,7 @@ PAGES = {
     "/devices/rooms": ["/devices/rooms", "/devices/rooms?room=hall"],
     "/devices/all": ["/devices/all", "/devices/all?q=门"],
     "/devices/phones": ["/devices/phones"],
+    "/devices/connected": ["/devices/connected"],
     "/tools/integrations": ["/tools/integrations"],
     "/tools/skills": ["/tools/skills", "/tools/skills?skill=shopping-list"],
     "/timeline": ["/timeline", "/timeline?kind=automation", "/timeline?outcome=did_not_run"],

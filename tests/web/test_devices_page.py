@@ -40,6 +40,23 @@ async def test_a_node_is_approved_renamed_and_removed_on_the_page(hub: HubProces
     assert "Attic" not in after
 
 
+async def test_who_is_connected_is_listed_with_who_used_it_last(hub: HubProcess) -> None:
+    device, rig = Device(), SimpleNamespace(url=hub.url)
+    about: dict[str, Any] = NODE_HOST | {"auth": {"token": hub.token}}
+    async with client_of(rig) as node, signed_in(hub) as owner:
+        await node.connect(device, **about)
+        hub.rpc("system-event", {"text": "Studio", "instanceId": "x", "host": "Studio", "lastInputSeconds": 100})
+        listed = (await (await owner.get("/devices/connected?format=json")).json())["instances"]
+        shown = await (await owner.get("/devices/connected")).text()
+
+    assert [(each["kind"], each["name"], each["state"]) for each in listed] == [
+        ("", "This hub", "active"),
+        ("Program", "Studio", "idle"),
+        ("Node", "RecNode", "active"),
+    ]
+    assert all(each in shown for each in ("Studio", "1 min ago", "Idle", "RecNode"))
+
+
 async def test_a_qr_code_pairs_a_phone_and_a_hub_on_loopback_says_what_is_missing(hub: HubProcess) -> None:
     async with signed_in(hub) as owner:
         missing = await (await owner.get("/devices/phones?add=phone")).text()

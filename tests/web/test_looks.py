@@ -31,6 +31,7 @@ PAGES = [
     "/channels/add?channel=telegram",
     "/chat",
     "/devices/phones",
+    "/devices/connected",
     "/chat/sessions",
     "/devices/all",
     "/automations/reminders",

@@ -58,6 +58,7 @@ PAGES = [
     "/automations/new",
     "/blueprints",
     "/devices/phones",
+    "/devices/connected",
     "/devices/all",
     "/devices/rooms",
     *WORKSHOP,

@@ -19,6 +19,7 @@ from hub.core.errors import HubError, Unavailable
 from hub.core.schema import All, Invalid, Length, Required, Schema, string
 from hub.core.surfaces import READ, Caller, HttpCall
 from hub.core.tasks import TaskOwner
+from hub.gateway.connection.presence import Presence
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ State = Callable[[str, str], Awaitable[Sequence[Frame]]]
 WATCH = Schema(
     {Required("t"): "watch", Required("topics"): All([All(string, Length(max=300))], Length(max=TOPIC_LIMIT))}
 )
+USED = {"t": "used"}
+"""A tab says that somebody uses it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -67,14 +70,21 @@ class LiveUpdates:
         tasks: Owner of the tasks that render and send.
         hello: Returns the first frames of a connection.
         language: Returns the language of the browser that asks.
+        presence: Gets an entry for each browser with an open tab.
     """
 
     def __init__(
-        self, tasks: TaskOwner, *, hello: Callable[[], Sequence[Frame]], language: Callable[[HttpCall], str]
+        self,
+        tasks: TaskOwner,
+        *,
+        hello: Callable[[], Sequence[Frame]],
+        language: Callable[[HttpCall], str],
+        presence: Presence,
     ) -> None:
         self._tasks = tasks
         self._hello = hello
         self._language = language
+        self._presence = presence
         self._states: dict[str, State] = {}
         self._scopes: dict[str, str] = {}
         self._clients: set[_Client] = set()
@@ -149,12 +159,17 @@ class LiveUpdates:
         await socket.prepare(call.request)
         client = _Client(socket, call.caller, self._language(call))
         self._clients.add(client)
+        from web.core.browsers import seen_tab  # with the first tab
+
+        key, tab, facts = seen_tab(call)
+        self._presence.enter(key, tab, "operator", facts)
         for frame in self._hello():
             client.put(_encode(frame))
         sender = self._tasks.spawn(self._sender(client), name="live sender")
         try:
-            await self._receive(client)
+            await self._receive(client, tab)
         finally:
+            self._presence.exit(key, tab)
             self._clients.discard(client)
             self._note_watched()
             sender.cancel()
@@ -169,12 +184,16 @@ class LiveUpdates:
         for client in list(self._clients):
             await client.socket.close(code=CLOSE_GOING_AWAY, message=b"the hub stops")
 
-    async def _receive(self, client: _Client) -> None:
+    async def _receive(self, client: _Client, tab: str) -> None:
         async for message in client.socket:
             if message.type is not web.WSMsgType.TEXT:
                 return
             try:
-                wanted = WATCH(orjson.loads(message.data))["topics"]
+                data = orjson.loads(message.data)
+                if data == USED:
+                    self._presence.beacon({"lastInputSeconds": 0}, tab)
+                    continue
+                wanted = WATCH(data)["topics"]
             except (ValueError, Invalid):
                 return
             client.topics = frozenset(topic for topic in wanted if self._may_watch(client.caller, topic))

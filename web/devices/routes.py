@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.surfaces import ADMIN, Route
 from hub.gateway.access.devices import EVENT_PAIR_REQUESTED, EVENT_PAIR_RESOLVED, EVENT_PAIR_SETUP
+from hub.gateway.connection.presence import Presence
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED
 from web.core.lazy_pages import LazyPages
@@ -14,16 +15,17 @@ from web.core.live import LiveUpdates
 from web.core.page_routes import form, page
 
 if TYPE_CHECKING:
+    from web.devices.connected_page import ConnectedPage
     from web.devices.devices_page import DevicesPage
 
-TOPIC = "devices"
+TOPIC, CONNECTED = "devices", "connected"
 CHANGES = (
     *(EVENT_PAIR_REQUESTED, EVENT_PAIR_RESOLVED, EVENT_PAIR_SETUP, EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED),
     *(EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED),
 )
 
 
-def routes(pages: LazyPages[DevicesPage]) -> list[Route]:
+def routes(pages: LazyPages[DevicesPage], connected: LazyPages[ConnectedPage]) -> list[Route]:
     """Return the routes."""
     return [
         page("/devices/phones", pages.handler(lambda each: each.show), ADMIN),
@@ -32,14 +34,25 @@ def routes(pages: LazyPages[DevicesPage]) -> list[Route]:
         form("/devices/answer", pages.handler(lambda each: each.answer), ADMIN),
         form("/devices/rename", pages.handler(lambda each: each.rename), ADMIN),
         form("/devices/remove", pages.handler(lambda each: each.remove), ADMIN),
+        page("/devices/connected", connected.handler(lambda each: each.show), ADMIN),
     ]
 
 
-def serve_topic(bus: EventBus, live: LiveUpdates, pages: LazyPages[DevicesPage]) -> list[Unsubscribe]:
-    """Serve the live topic and keep it up to date.
+def serve_topics(
+    bus: EventBus,
+    presence: Presence,
+    live: LiveUpdates,
+    pages: LazyPages[DevicesPage],
+    connected: LazyPages[ConnectedPage],
+) -> list[Unsubscribe]:
+    """Serve the live topics and keep them up to date.
 
     Returns:
         Functions that stop listening.
     """
     live.add_topic(TOPIC, pages.state(lambda each: each.state), ADMIN)
-    return [bus.listen(name, lambda _: live.changed(TOPIC)) for name in CHANGES]
+    live.add_topic(CONNECTED, connected.state(lambda each: each.state), ADMIN)
+    return [
+        *(bus.listen(name, lambda _: live.changed(TOPIC)) for name in CHANGES),
+        presence.listen(lambda: live.changed(CONNECTED)),
+    ]

@@ -4,6 +4,7 @@ import { t } from "./texts.js";
 const FIRST_WAIT_MS = 800;
 const LONGEST_WAIT_MS = 15_000;
 const QUIET_MS = 1_500; // a shorter interruption is not worth a word
+const USED_MS = 20_000; // how often the hub hears that somebody uses this tab
 const SILENCE_MS = 50_000; // the hub speaks at least every 20 s
 
 // What the reader did to the page is the reader's: opened details and the marked session survive a morph.
@@ -25,6 +26,7 @@ class Live {
     this.wait = FIRST_WAIT_MS;
     this.connected = false;
     this.seen = 0;
+    this.used = Date.now();
   }
 
   /** Call `handler(frame)` for frames of one kind. */
@@ -37,6 +39,7 @@ class Live {
     addEventListener("online", () => this.retry());
     addEventListener("pageshow", (event) => event.persisted && this.retry());
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retry());
+    for (const kind of ["pointerdown", "keydown", "scroll"]) addEventListener(kind, () => this.use(), { capture: true, passive: true });
     setInterval(() => this.connected && Date.now() - this.seen > SILENCE_MS && this.socket.close(), 5_000);
   }
 
@@ -44,6 +47,12 @@ class Live {
   watch() {
     const topics = [...document.querySelectorAll("[data-topic]")].map((element) => element.dataset.topic);
     if (this.connected) this.socket.send(JSON.stringify({ t: "watch", topics }));
+  }
+
+  use() {
+    if (!this.connected || Date.now() - this.used < USED_MS) return;
+    this.used = Date.now();
+    this.socket.send('{"t":"used"}');
   }
 
   retry() {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.core.clock import Clock
@@ -45,6 +45,16 @@ class Presence:
             "ts": int(clock.time() * 1000),
         }
         self.version = 0
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a listener after each change.
+
+        Returns:
+            A function that ends it.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def list(self) -> list[dict[str, Any]]:
         """Return the entries, the hub's own first, then the latest."""
@@ -62,11 +72,10 @@ class Presence:
         client, caller = connection.client, connection.caller
         if client.mode in UNSHOWN_MODES:
             return
-        key = _key(client.instance_id, client.device_id, connection.id)
-        connections = self._connections.setdefault(key, {})
-        connections[connection.id] = client.role
-        self._put(
-            key,
+        self.enter(
+            _key(client.instance_id, client.device_id, connection.id),
+            connection.id,
+            client.role,
             {
                 "host": client.display_name or client.id,
                 "ip": caller.address if caller is not None else None,
@@ -76,7 +85,6 @@ class Presence:
                 "modelIdentifier": client.model_identifier,
                 "mode": client.mode,
                 "reason": "node-connected" if client.role == "node" else "connect",
-                "roles": sorted(set(connections.values())),
                 "scopes": sorted(connection.authority.scopes),
                 "deviceId": client.device_id,
                 "instanceId": client.instance_id or connection.id,
@@ -88,16 +96,25 @@ class Presence:
     def leave(self, connection: Connection) -> bool:
         """Remove a client; return whether an entry changed."""
         client = connection.client
-        key = _key(client.instance_id, client.device_id, connection.id)
+        return self.exit(_key(client.instance_id, client.device_id, connection.id), connection.id)
+
+    def enter(self, key: str, connection_id: str, role: str, facts: Mapping[str, Any]) -> None:
+        """Add a connection of any kind to the entry of its device, browser or instance."""
+        connections = self._connections.setdefault(key, {})
+        connections[connection_id] = role
+        self._put(key, {**facts, "roles": sorted(set(connections.values()))})
+
+    def exit(self, key: str, connection_id: str) -> bool:
+        """Remove a connection; return whether an entry changed."""
         connections = self._connections.get(key)
-        if connections is None or connections.pop(connection.id, None) is None:
+        if connections is None or connections.pop(connection_id, None) is None:
             return False
         if connections and key in self._entries:
             self._entries[key]["roles"] = sorted(set(connections.values()))
         elif not connections:
             del self._connections[key]
             self._entries.pop(key, None)
-        self.version += 1
+        self._changed()
         return True
 
     def beacon(self, params: Mapping[str, Any], connection_id: str | None) -> None:
@@ -127,9 +144,14 @@ class Presence:
                 entry[name] = value
         entry["ts"] = self._now_ms()
         self._entries[key] = entry
-        self.version += 1
         while len(self._entries) > ENTRIES_LIMIT:
             del self._entries[min(self._entries, key=lambda each: self._entries[each]["ts"])]
+        self._changed()
+
+    def _changed(self) -> None:
+        self.version += 1
+        for listener in self._listeners:
+            listener()
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1000)

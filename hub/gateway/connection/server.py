@@ -139,6 +139,7 @@ class Gateway:
         self.welcomer = Welcomer(clock, version, self.methods, self.presence, settings.limits.buffer_bytes)
         self._connections: dict[str, Connection] = {}
         self._presence_timer: asyncio.TimerHandle | None = None
+        self.presence.listen(self._tell_presence)
         self._protocol: GuardedServer | None = None
         self._listeners = Listeners(settings)
         self._address: tuple[str, int] | None = None
@@ -372,18 +373,16 @@ class Gateway:
         self.presence.join(connection)
         connection.send(encode_result(welcome.request_id, self.welcomer.hello(connection, welcome)))
         self.broadcast.add(connection)
-        self._tell_presence()
         await connection.serve()
 
     def _leave(self, connection: Connection) -> None:
         self._connections.pop(connection.id, None)
         self.broadcast.remove(connection)
-        if self.presence.leave(connection) and self.state is not GatewayState.STOPPING:
-            self._tell_presence()
+        self.presence.leave(connection)
 
     def _tell_presence(self) -> None:
         """Publish the presence soon: many changes at once are published once."""
-        if self._presence_timer is None:
+        if self._presence_timer is None and self.state is not GatewayState.STOPPING:
             self._presence_timer = asyncio.get_running_loop().call_later(PRESENCE_COALESCE_S, self._push_presence)
 
     def _push_presence(self) -> None:

@@ -6,10 +6,13 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, web
 
+from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM
 from hub.core.errors import HubError, NotFound
 from hub.core.surfaces import Caller, HttpCall
 from hub.core.tasks import TaskOwner
+from hub.gateway.connection.presence import Presence
+from tests.until import until
 from web.core.live import CLIENT_LIMIT, QUEUE_LIMIT, Frame, LiveUpdates
 
 CALLER = Caller(SYSTEM, "cookie:1", "127.0.0.1", local=True)
@@ -20,8 +23,13 @@ class LiveServer:
 
     def __init__(self) -> None:
         self.tasks = TaskOwner("test")
+        self.clock = ManualClock(0.0)
+        self.presence = Presence(self.clock, "1")
         self.live = LiveUpdates(
-            self.tasks, hello=lambda: ({"t": "hello"},), language=lambda call: call.request.query["lang"]
+            self.tasks,
+            hello=lambda: ({"t": "hello"},),
+            language=lambda call: call.request.query["lang"],
+            presence=self.presence,
         )
         self.live.add_topic("count", self.state)
         self.live.add_topic("broken", self.broken)
@@ -194,3 +202,26 @@ async def test_a_state_that_was_overtaken_by_a_change_is_made_again(client: Clie
     go_on.set()
 
     assert [await next_html(socket) for _ in range(2)] == ["7 alone", "7"]
+
+
+async def test_a_browser_with_open_tabs_is_present_and_idle_while_nobody_uses_it(
+    server: LiveServer, client: ClientSession
+) -> None:
+    def seen() -> list[tuple[str, str]]:
+        return [(each["host"], each["state"]) for each in server.presence.list()[1:]]
+
+    agent = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"}
+    tabs = [await client.ws_connect("/live?lang=en", headers=agent) for _ in range(2)]
+    opened = seen()
+    await server.clock.advance(90)
+    unused = seen()
+    await tabs[1].send_json({"t": "used"})
+    await until(lambda: seen() != unused)
+    used = seen()
+    for tab in tabs:
+        await tab.close()
+    await until(lambda: seen() == [])
+
+    states = [state for ((_, state),) in (opened, unused, used)]
+    assert [name for name, _ in opened] == ["Chrome · Linux"]
+    assert states == ["active", "idle", "active"]
