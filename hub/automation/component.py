@@ -122,6 +122,7 @@ class AutomationComponent(Component):
             )
         )
         self.engine.parts.ids.named = needs.entities.registry.local_id
+        self.engine.scripts.moves = needs.entities.entities.endangers
         self._makers = AutomationMakers(
             needs.storage.db, base.repairs, self.engine.automations, self._authenticator.all_valid
         )

@@ -23,8 +23,12 @@ _MOVED = frozenset({"lock", "alarm_control_panel", "camera", "valve"})
 _CHOSEN = ("area_id", "device_id", "floor_id", "label_id")
 
 
-def endangers(entity_id: str, state_of: StateOf) -> bool:
-    """Whether an agent asks before it uses an entity: it is dangerous, or a scene or group that one belongs to."""
+def endangers(entity_id: str, state_of: StateOf, moves: Callable[[str], bool] = lambda _: False) -> bool:
+    """Whether an agent asks before it uses an entity: it is dangerous, or a scene or group that one belongs to.
+
+    Args:
+        moves: Returns whether what an entity does by itself is asked about.
+    """
     seen: set[str] = set()
     wanted = [entity_id]
     while wanted:
@@ -34,7 +38,7 @@ def endangers(entity_id: str, state_of: StateOf) -> bool:
         seen.add(id)
         state = state_of(id)
         attributes = state.attributes if state is not None else {}
-        if is_dangerous(id, attributes):
+        if is_dangerous(id, attributes) or moves(id):
             return True
         members = attributes.get("entity_id")
         wanted += [each for each in members if isinstance(each, str)] if isinstance(members, list | tuple) else []
@@ -42,7 +46,11 @@ def endangers(entity_id: str, state_of: StateOf) -> bool:
 
 
 def steps_endanger(
-    steps: Any, state_of: StateOf, steps_of: Callable[[str], Any], seen: frozenset[str] = frozenset()
+    steps: Any,
+    state_of: StateOf,
+    steps_of: Callable[[str], Any],
+    seen: frozenset[str] = frozenset(),
+    moves: Callable[[str], bool] = lambda _: False,
 ) -> bool:
     """Whether steps of a script use something that an agent asks about, or may: what a template chooses is not known.
 
@@ -51,6 +59,7 @@ def steps_endanger(
         state_of: Returns the state of an entity.
         steps_of: Returns the steps of another script by its key.
         seen: The keys of scripts that are looked at already.
+        moves: Returns whether what an entity does by itself is asked about.
     """
     for step in _mappings(steps):
         service = step.get("action", step.get("service"))
@@ -67,14 +76,14 @@ def steps_endanger(
         if domain in ("cover", "homeassistant") and (any("{" in each for each in words) or _is_by_place(step)):
             return True
         ids = [each.lower() for each in words if "." in each and not each.startswith("notify.")]
-        if any(endangers(each, state_of) for each in ids):
+        if any(endangers(each, state_of, moves) for each in ids):
             return True
         keys = (
             {name, *(each.partition(".")[2] for each in words if each.startswith("script."))}
             if domain == "script"
             else set()
         )
-        if any(steps_endanger(steps_of(key), state_of, steps_of, seen | {key}) for key in keys - seen):
+        if any(steps_endanger(steps_of(key), state_of, steps_of, seen | {key}, moves) for key in keys - seen):
             return True
     return False
 

@@ -65,10 +65,13 @@ class EntityHandle:
         self._authority = Authority(f"device:{entry.source}", tainted=True)
         self._state, self._attributes, self._said_by = first.state, first.attributes, first.context
         self._is_available = True
+        self._description = description
         self._is_shown = False
         self._commanded: tuple[Context, float, str | None] | None = None
         self.on_removed: Callable[[], Any] = bool
         """Called when it is removed."""
+        self.endangers: Callable[[], bool] = bool
+        """Whether its commands do something else that an agent asks about."""
         self._describe(entry, description)
 
     @property
@@ -123,8 +126,13 @@ class EntityHandle:
         The registry keeps what it was added with; its full name, icon, unit and attributes are shown as they are now.
         """
         self._state, self._attributes, self._said_by = now.state, now.attributes, now.context
-        self._is_available, self._description = is_available, description
-        self.show(self._owner.registry.entities[self.entity_id])
+        self._is_available = is_available
+        if description is self._description:
+            self._write()
+            return
+        self._description = description
+        if (entry := self._owner.registry.entities.get(self.entity_id)) is not None:
+            self.show(entry)
 
     def commanded(self, cause: Context) -> None:
         """A service does something to it: what its device says next is because of that."""
@@ -278,6 +286,11 @@ class HomeEntities:
         """Return an entity that an integration has added, or None."""
         entry = self.registry.entities.get(entity_id)
         return self._handles.get((entry.source, entry.unique_id)) if entry is not None else None
+
+    def endangers(self, entity_id: str) -> bool:
+        """Whether the commands of an entity do something else that an agent asks about."""
+        handle = self.get(entity_id)
+        return handle is not None and handle.endangers()
 
     def is_exposed(self, entity_id: str) -> bool:
         """Whether agents see and control an entity; entities outside the registry are the hub's own and exposed."""

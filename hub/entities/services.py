@@ -90,7 +90,7 @@ class EntityServices:
         if never := [service.id for service in behind if service.agent is AgentRule.NEVER]:
             raise Forbidden(f"an agent may not call {', '.join(never)}")
         asks = any(service.agent is AgentRule.ASK for service in behind) or any(
-            endangers(each, self._entities.states.get) for each in (*ids, *found.named)
+            endangers(each, self._entities.states.get, self._entities.endangers) for each in (*ids, *found.named)
         )
         rest = {key: value for key, value in data.items() if key not in TARGET_KEYS}
         return {"entity_id": ids or "none", **rest}, asks

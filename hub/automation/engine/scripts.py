@@ -56,6 +56,8 @@ class Scripts:
         self._services: dict[str, Unsubscribe] = {}
         self._common: list[Unsubscribe] = []
         self._applying = asyncio.Lock()
+        self.moves: Callable[[str], bool] = lambda _: False
+        """Returns whether what an entity does by itself is asked about."""
         self._ids = NamedIds(self._parts.ids, self._make_again)
 
     # --- life ---
@@ -162,7 +164,7 @@ class Scripts:
         def steps_of(key: str) -> Any:
             return self._scripts[key].config if key in self._scripts else None
 
-        return steps_endanger(steps_of(key), self._parts.states.get, steps_of, frozenset({key}))
+        return steps_endanger(steps_of(key), self._parts.states.get, steps_of, frozenset({key}), self.moves)
 
     def _make_again(self, keys: list[str]) -> None:
         self._parts.tasks.spawn(self._put_again(keys), name="make scripts again")

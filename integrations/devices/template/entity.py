@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from collections.abc import Iterable, Mapping
@@ -37,6 +36,7 @@ SHOWN = ("name", "icon", "picture")
 AVAILABILITY = "availability"
 _THIS = re.compile(r"\bthis\b")
 _ICON = re.compile(r"[a-z0-9-]{1,64}:[a-z0-9-]{1,64}")
+_NOTHING = RenderInfo()
 _FAILED = object()
 """What a template that cannot be rendered gave."""
 
@@ -75,7 +75,8 @@ class TemplateEntity:
         self._infos: dict[str, RenderInfo] = {}
         self._outside = False
         self._assumed_by: Context | None = None
-        self._own_changes = self._turns = 0
+        self._own_changes = self._turn = self._turns = 0
+        self._is_judged = False
         self.variables: dict[str, Any] = {}
         texts = {key: settings.get(key, each.default) for key, each in kind.templates.items()}
         texts |= {key: settings.get(key) for key in SHOWN}
@@ -89,10 +90,12 @@ class TemplateEntity:
         fixed = {key: value for key, value in texts.items() if isinstance(value, float)}
         self.values |= fixed  # durations that are no templates
         wanted = object_id(kind, settings, self._first_name())
+        self._name = self._first_name() or wanted.replace("_", " ")
+        self._last: tuple[Any, ...] = ()
         self._described = EntityDescription(
             kind.domain,
             unique_id,
-            self._first_name() or wanted.replace("_", " "),
+            self._name,
             object_id=wanted,
             device_class=settings.get("device_class"),
             unit=settings.get("unit_of_measurement"),
@@ -100,6 +103,7 @@ class TemplateEntity:
         )
         self.dependencies = TemplateDependencies(home.parts, unique_id, self._changed)
         self.handle: EntityHandle = home.host.entities.add(self._described, self._commands())
+        self.handle.endangers = self._endangers
 
     def place(self, key: str = "") -> str:
         """Return where in the files one of its keys is."""
@@ -110,8 +114,8 @@ class TemplateEntity:
         known = self.home.remembered(self.unique_id)
         if known is not None and self.kind.restores(self.settings, self.triggered):
             self.restore(known)
-        self._render_variables()
         if not self.triggered:
+            self.variables = self._own_variables({"this": self.home.state(self.handle.entity_id)})
             self._work_out(self._templates, None)
         else:
             for key in ("name", "icon", "picture"):
@@ -146,6 +150,8 @@ class TemplateEntity:
         self._outside = tainted
         self._infos.clear()
         seen = {**variables, "this": self.home.state(self.handle.entity_id)}
+        self.variables = self._own_variables(seen)
+        seen |= self.variables
         found = {key: self._rendered(key, seen) for key in self._templates}
         self._outside |= any(info.outside for info in self._infos.values())
         if _FAILED in found.values():
@@ -164,16 +170,16 @@ class TemplateEntity:
     def taken(self, before: Mapping[str, Any], changed: Iterable[str]) -> None:
         """Handle that templates gave something else than before; called before it is shown."""
 
-    def _render_variables(self) -> None:
-        """Render its variables, once, each with those before it."""
-        self.variables = {}
+    def _own_variables(self, seen: Mapping[str, Any]) -> dict[str, Any]:
+        """Return its variables, rendered each with those before it."""
+        found: dict[str, Any] = {}
         for name, value in (self.settings.get("variables") or {}).items():
+            place = f"{self.place('variables')}.{name}"
             try:
-                seen = {"this": self.home.state(self.handle.entity_id), **self.variables}
-                place = self.place("variables")
-                self.variables[name] = self.home.parts.templates.render_value(value, seen, f"{place}.{name}")
+                found[name] = self.home.parts.templates.render_value(value, {**seen, **found}, place)
             except TemplateFailed as error:
                 self._tell(f"variables.{name}", error.message)
+        return found
 
     def _changed(self, event: Event | None) -> None:
         """Work out again what read something that has changed."""
@@ -186,16 +192,13 @@ class TemplateEntity:
                 for key, info in self._infos.items()
                 if entity_id in info.entities or info.domains or info.all_states
             ]
-        if self._turns == 0:
-            asyncio.get_running_loop().call_soon(self._turn_over)
+        if (turn := self.home.turn()) != self._turn:
+            self._turn, self._turns = turn, 0
         self._turns += 1
         if self._turns > LOOP_LIMIT:
             self._tell("loop", phrase("it changes because of its own changes, without end; it was left as it is"))
             return
         self._work_out(touched, event)
-
-    def _turn_over(self) -> None:
-        self._turns = 0
 
     def _work_out(self, keys: Iterable[str], event: Event | None) -> None:
         entity_id = self.handle.entity_id
@@ -247,7 +250,10 @@ class TemplateEntity:
             mine = self.home.state(self.handle.entity_id)
             outside = info.outside or (mine is not None and mine.context.authority.tainted)
             info = replace(info, entities=info.entities | {self.handle.entity_id}, outside=outside)
-        self._infos[key] = info
+        if info != _NOTHING:
+            self._infos[key] = info
+        else:
+            self._infos.pop(key, None)
         return result
 
     def _take(self, key: str, result: Any) -> None:
@@ -299,18 +305,16 @@ class TemplateEntity:
             self._tell("state", phrase("a state has at most {most} characters", most=STATE_LENGTH_LIMIT))
             state = None
         picture = {"entity_picture": self._shown["picture"]} if self._shown.get("picture") else {}
-        description = replace(
-            self._described,
-            name=self._shown.get("name") or self._described.name,
-            icon=self._shown.get("icon"),
-            attributes={**shown.fixed, **picture},
-        )
+        name, icon = self._shown.get("name") or self._name, self._shown.get("icon")
+        if (name, icon, fixed := {**shown.fixed, **picture}) != self._last:
+            self._last = (name, icon, fixed)
+            self._described = replace(self._described, name=name, icon=icon, attributes=fixed)
         tainted = self._outside or (self._assumed_by is not None and self._assumed_by.authority.tainted)
         context = Context(SYSTEM.narrow(tainted=tainted))
         if cause is not None:
             context = Context(context.authority, cause.id, cause.parent_id)
         now = FirstState(state, {**self._attributes, **shown.attributes}, context)
-        self.handle.become(description, now, is_available=self._is_available)
+        self.handle.become(self._described, now, is_available=self._is_available)
         if self.kind.restores(self.settings, self.triggered):
             self.home.remember(self.unique_id, self.remembered(tainted=tainted) if state is not None else None)
 
@@ -339,6 +343,17 @@ class TemplateEntity:
             if key in self.settings
         }
         return {name: self._command(serve, plans) for name, serve in self.kind.services(self.settings).items()}
+
+    def _endangers(self) -> bool:
+        """Whether its actions do what an agent asks about."""
+        if self._is_judged:  # it is among what its own actions move
+            return False
+        self._is_judged = True
+        try:
+            steps = [self.settings[key] for key in self.kind.actions if key in self.settings]
+            return self.home.endanger(steps)
+        finally:
+            self._is_judged = False
 
     def _command(self, serve: Serve, plans: Mapping[str, RunPlan]) -> Command:
         async def command(data: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from hub.core.errors import Conflict, HubError
 from hub.core.phrases import phrase
 from hub.core.states import EntityState
 from hub.core.tasks import TaskOwner
+from hub.entities.danger import steps_endanger
 from hub.storage.delayed_file import DelayedFile
 from hub.storage.versioned_file import VersionedFile
 from hub.template.contract import HUB_FUNCTIONS
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 FILE = "integrations/template/remembered.json"
 VERSION = 1
 SAVE_AFTER_S = 1.0
+_UNKNOWN = {"action": "{{ }}"}
+"""Of a script whose steps are in a blueprint: it may do anything."""
 DEPTH_LIMIT = 10
 """How many actions of template entities may be in the chain of causes of one."""
 
@@ -78,6 +81,7 @@ class TemplateHome:
             self._file, lambda: msgspec.to_builtins(self._remembered), self._tasks, self.clock.sleep, SAVE_AFTER_S
         )
         self._active: dict[str, str] = {}
+        self._turn, self._is_counting = 1, False
 
     async def open(self) -> None:
         """Load what is remembered."""
@@ -133,6 +137,25 @@ class TemplateHome:
             del self._active[run.context.id]
         if ended.outcome in (RunOutcome.FAILED, RunOutcome.TIMED_OUT, RunOutcome.INTERRUPTED):
             raise ActionFailed(phrase("{script} failed: {error}", script=plan.owner_id, error=ended.error))
+
+    def endanger(self, steps: Any) -> bool:
+        """Whether actions do what an agent asks about."""
+
+        def steps_of(key: str) -> Any:
+            script = (self.host.config.get("script") or {}).get(key)
+            return _UNKNOWN if script is not None and "use_blueprint" in script else script
+
+        return steps_endanger(steps, self.host.states.get, steps_of, moves=self.host.entities.all.endangers)
+
+    def turn(self) -> int:
+        """Return the number of this turn of the event loop."""
+        if not self._is_counting:
+            self._is_counting = True
+            asyncio.get_running_loop().call_soon(self._count_turn)
+        return self._turn
+
+    def _count_turn(self) -> None:
+        self._turn, self._is_counting = self._turn + 1, False
 
     def state(self, entity_id: str) -> EntityState | None:
         """Return the state of an entity."""

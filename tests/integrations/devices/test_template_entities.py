@@ -250,3 +250,27 @@ automation:
     assert "nothing in this home provides sensor.my_won (did you mean sensor.my_own?" in told
     assert "nothing in this home provides light.odl" in told
     assert len(found.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    ("steps", "asks"),
+    [
+        ({"action": "light.turn_on", "target": {"entity_id": "light.a"}}, False),
+        ({"action": "lock.unlock", "target": {"entity_id": "lock.door"}}, True),
+        ({"action": "script.let_in"}, True),
+        ({"action": "switch.turn_on", "target": {"entity_id": "switch.opens"}}, True),
+        ({"action": "switch.turn_on", "target": {"entity_id": "switch.tried"}}, False),
+    ],
+)
+async def test_an_agent_asks_before_it_uses_one_whose_actions_open_something(
+    steps: dict[str, Any], *, asks: bool, tmp_path: Path
+) -> None:
+    opens = {"name": "Opens", "turn_on": {"action": "lock.unlock", "target": {"entity_id": "lock.door"}}}
+    switches = [{**opens, "turn_off": []}, {"name": "Tried", "turn_on": steps, "turn_off": []}]
+    script = {"let_in": {"sequence": [{"action": "lock.unlock", "target": {"entity_id": "lock.door"}}]}}
+    async with home(tmp_path, {"switch": switches}, script=script) as hub:
+        service = hub.services.get("switch", "turn_on")
+        assert service is not None
+        assert service.prepare is not None
+
+        assert service.prepare({"entity_id": "switch.tried"})[1] is asks
