@@ -50,6 +50,9 @@ identity = Described(_identity, {"type": "string", "pattern": f"^{_IDENTITY.patt
 """Accepts a typed identity."""
 
 
+_language = All(
+    string, Match(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*\Z", msg="expected a language such as en, de or zh-CN")
+)
 _tracker = All(string, Match(r"^device_tracker\.[a-z0-9_]+$", msg="expected an entity such as device_tracker.phone"))
 
 
@@ -78,6 +81,10 @@ PEOPLE_SCHEMA = Schema(
                 Optional("name", description="How to call the person."): All(string, Length(min=1, max=100)),
                 Optional("owner", default=False, description="Whether this person owns the home."): boolean,
                 Optional(
+                    "language",
+                    description="What they speak, such as de or zh-CN: voice messages are heard and spoken in it.",
+                ): _language,
+                Optional(
                     "identities", default=list, description="Who they are in chats, such as telegram:user:123456789."
                 ): All(ensure_list(identity), Length(max=IDENTITIES_LIMIT)),
                 Optional(
@@ -101,12 +108,14 @@ class Person(Struct, frozen=True):
         name: The name shown to people.
         owner: Whether the person is an owner of the home.
         identities: Typed stable identities; never names.
+        language: What they speak, such as zh-CN; None if it is not known.
     """
 
     id: str
     name: str
     owner: bool = False
     identities: tuple[str, ...] = ()
+    language: str | None = None
 
 
 class People:
@@ -143,7 +152,13 @@ class People:
     ) -> People:
         """Make the people of a `people:` section that passed `PEOPLE_SCHEMA`."""
         persons = [
-            Person(each["id"], each.get("name") or each["id"], each["owner"], tuple(each["identities"]))
+            Person(
+                each["id"],
+                each.get("name") or each["id"],
+                each["owner"],
+                tuple(each["identities"]),
+                each.get("language"),
+            )
             for each in section or ()
         ]
         return cls(persons, is_home_channel)

@@ -16,6 +16,7 @@ from hub.core.errors import Unavailable
 from hub.messaging.access.decide import MediaSettings
 from hub.messaging.contract import Address, ChatType, InboundMessage, Media, MediaKind, Receipt
 from hub.models.contract import Image
+from hub.security.people import People, Person
 from hub.sessions.keys import main_key
 from tests.messaging.conftest import OPEN
 from tests.messaging.post import OWNER, Pigeons, Post
@@ -166,6 +167,18 @@ async def test_a_voice_message_is_heard_where_a_transcriber_is_configured(
     await sent(post, Media(MediaKind.AUDIO, "f1", voice=True), text="")
 
     assert heard in await asked(post, mail, openai_server)
+
+
+async def test_a_voice_message_is_heard_in_the_language_of_the_person(
+    post: Post, mail: Mail, openai_server: OpenAIServer
+) -> None:
+    post.settings = replace(post.settings, transcription_model="test/model")
+    mail.files["f1"] = b"guten Morgen"
+    post.people = People([Person("ada", "Ada", owner=True, identities=("test:user:7",), language="de-AT")])
+
+    await sent(post, Media(MediaKind.AUDIO, "f1", voice=True), text="")
+
+    assert "guten Morgen (model, .ogg, de)" in await asked(post, mail, openai_server)
 
 
 async def test_a_file_is_fetched_once_however_often_its_message_is_read(post: Post, mail: Mail) -> None:

@@ -86,7 +86,8 @@ class _Handlers:
         if data == b"noise":
             return _error(400, {"message": "the audio file could not be decoded", "type": "invalid_request_error"})
         model = str(form["model"])
-        return web.json_response({"text": f" {data.decode(errors='replace')} ({model}, {Path(file.filename).suffix}) "})
+        told = ", ".join([model, Path(file.filename).suffix, *map(str, form.getall("language", []))])
+        return web.json_response({"text": f" {data.decode(errors='replace')} ({told}) "})
 
     async def _speak(self, request: web.Request) -> web.Response:
         """Answer with bytes that begin as the asked format does, and say what was said by whom."""

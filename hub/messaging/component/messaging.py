@@ -95,6 +95,7 @@ class MessagingComponent(Component):
             hooks=agents.runner.parts.hooks,
         )
         AccountNames(db, self.outbox, base.bus, base.tasks)
+        self._people = people
         self.addresses = Addresses(db, people, channels)
         self.agent_messages = AgentMessages(db, self.outbox, self.addresses, agents.workspaces)
         buttons = self.buttons = CommandButtons(hub_token(base.home.path), channels)
@@ -187,14 +188,15 @@ class MessagingComponent(Component):
     def _configured(self) -> MessagingSettings:
         return MessagingSettings.from_config(self._base.section, self._base.language())
 
-    def transcriber(self) -> Transcribe | None:
-        """Return the transcriber of recordings; None if it is not configured."""
+    def transcriber(self, sender: str = "") -> Transcribe | None:
+        """Return the transcriber of recordings, which knows the sender's language; None if it is not configured."""
         ref = self.router.settings.transcription_model or self._models.speech_ref
         if ref is None:
             return None
         from hub.models.transcriber import transcriber  # at rest nobody speaks
 
-        return transcriber(self._models, ref)
+        person = self._people().by_identity(sender)
+        return transcriber(self._models, ref, person.language if person is not None else None)
 
     def _sending_configured(self) -> OutboxSettings:
         settings = OutboxSettings.from_config(self._base.section("messages"), self._base.language())

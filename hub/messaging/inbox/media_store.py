@@ -56,7 +56,7 @@ class MediaStore:
         channels: The channels that have them.
         workspaces: CommandPlace they are kept, one folder for each conversation.
         settings: The current limits.
-        transcribe: Returns what is said in a recording; None when no transcriber is configured now.
+        transcribe: Returns the transcriber of a sender's recordings; None when none is configured now.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class MediaStore:
         workspaces: Workspaces,
         clock: Clock,
         settings: Callable[[], MediaSettings],
-        transcribe: Callable[[], Transcribe | None],
+        transcribe: Callable[[str], Transcribe | None],
     ) -> None:
         self._channels = channels
         self.workspaces = workspaces
@@ -98,7 +98,7 @@ class MediaStore:
             mime_type = image_type(data)
             if mime_type is not None and len(data) <= IMAGE_LIMIT_BYTES:
                 images.append(Image(mime_type, base64.b64encode(data).decode()))
-            elif each.kind is MediaKind.AUDIO and (text := await self._text_of(data, path)):
+            elif each.kind is MediaKind.AUDIO and (text := await self._text_of(data, path, message.sender)):
                 said.append(text)
         text = "\n".join([*filter(None, [message.text]), *(f"[voice message] {each}" for each in said)])
         return replace(message, media=tuple(media), images=tuple(images), text=text)
@@ -145,8 +145,8 @@ class MediaStore:
             raise Unavailable(f"the attachments did not arrive within {FETCH_LIMIT_S:g} s") from error
         return bytes(taken)
 
-    async def _text_of(self, data: bytes, path: str) -> str:
-        transcribe = self._transcribe()
+    async def _text_of(self, data: bytes, path: str, sender: str) -> str:
+        transcribe = self._transcribe(sender)
         if transcribe is None:
             return ""
         try:

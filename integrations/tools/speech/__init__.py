@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hub.core.context import Context
 from hub.models.registry import ModelRegistry
 from hub.models.speaker import speak as speak_by_model
 from integrations.tools.speech.program import speak_by_program
@@ -24,19 +25,24 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     from integrations.tools.speech.route import speech_route
 
     speak = speaker(host.models.registry, config)
-    host.tools.add(speech_tool(host.messages, host.workspaces, speak))
+
+    def language_of(context: Context) -> str | None:
+        person = host.people.by_id(context.authority.person or "")
+        return person.language if person is not None else None
+
+    host.tools.add(speech_tool(host.messages, host.workspaces, speak, language_of))
     host.routes.add(speech_route(speak))
-    await SpokenAnswers(host, config, speak).open()
+    await SpokenAnswers(host, config, speak, language_of).open()
 
 
 def speaker(models: ModelRegistry, config: Mapping[str, Any]) -> Speak:
     """Return the maker of recordings: the configured program or model."""
     usual = config.get("voice", "")
 
-    async def by_program(text: str, voice: str | None) -> bytes:
+    async def by_program(text: str, voice: str | None, language: str | None) -> bytes:
         return await speak_by_program(config["command"], text, voice or usual)
 
-    async def by_model(text: str, voice: str | None) -> bytes:
-        return await speak_by_model(models, config.get("model"), text, voice or usual, config["format"])
+    async def by_model(text: str, voice: str | None, language: str | None) -> bytes:
+        return await speak_by_model(models, config.get("model"), text, voice or usual, config["format"], language)
 
     return by_program if "command" in config else by_model

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hub.agent.small_call import SmallCall, real_candidates
+from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import Event
 from hub.messaging.commands.registry import Category, ChatCommand, CommandCall
@@ -39,10 +40,17 @@ class SpokenAnswers:
     Args:
         config: The section.
         speak: Makes the recordings.
+        language_of: Returns what the person whom a context is about speaks, if that is known.
     """
 
-    def __init__(self, host: IntegrationHost, config: Mapping[str, Any], speak: Speak) -> None:
-        self._host, self._config, self._speak = host, config, speak
+    def __init__(
+        self,
+        host: IntegrationHost,
+        config: Mapping[str, Any],
+        speak: Speak,
+        language_of: Callable[[Context], str | None],
+    ) -> None:
+        self._host, self._config, self._speak, self._language_of = host, config, speak, language_of
         self._storage = host.storage("answers")
         self._chosen: dict[str, str] = {}
 
@@ -89,7 +97,9 @@ class SpokenAnswers:
                 words = await self._shortened(told["agent_id"], words)
             if not words:
                 return
-            spoken = SpokenWords(words, told["agent_id"], told["session_key"], event.context)
+            spoken = SpokenWords(
+                words, told["agent_id"], told["session_key"], event.context, None, self._language_of(event.context)
+            )
             found = await record(self._speak, self._host.workspaces, spoken)
             target = ReplyTarget(place.address, told["agent_id"], told["session_key"], event.context)
             await messages.send(target, told["run_id"], NewMessage(media=(found,), silent=parsed.silent))

@@ -37,7 +37,7 @@ def speech_route(speak: Speak) -> Route:
     async def answer(call: HttpCall) -> web.StreamResponse:
         from aiohttp import web
 
-        data = await speak(call.body["input"], call.body.get("voice"))
+        data = await speak(call.body["input"], call.body.get("voice"), None)
         kind, asked = audio_kind(data), call.body.get("response_format")
         if kind is None:
             raise Unavailable("the speech engine made no recording")

@@ -35,27 +35,31 @@ _SCHEMA = Schema(
     }
 )
 
-Speak = Callable[[str, str | None], Awaitable[bytes]]
-"""Returns a recording of a text, in the given voice or the usual one."""
+Speak = Callable[[str, str | None, str | None], Awaitable[bytes]]
+"""Returns a recording of a text, in the given voice or the usual one, and the given language or the home's."""
 
 
 class SpokenWords(Struct, frozen=True):
-    """Words to be spoken in a conversation, because of `context`; `voice` is another than the usual one."""
+    """Words to be spoken in a conversation, because of `context`; `voice` and `language` are others than the usual."""
 
     text: str
     agent_id: str
     session_key: str
     context: Context
     voice: str | None = None
+    language: str | None = None
 
 
-def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -> Tool:
+def speech_tool(
+    messages: AgentMessages, workspaces: Workspaces, speak: Speak, language_of: Callable[[Context], str | None]
+) -> Tool:
     """Return the tool.
 
     Args:
         messages: Sends the recording.
         workspaces: Store it, among the attachments of the conversation.
         speak: Makes the recording.
+        language_of: Returns what the person whom a context is about speaks, if that is known.
     """
 
     async def run(call: ToolCall) -> ToolResult:
@@ -66,7 +70,7 @@ def speech_tool(messages: AgentMessages, workspaces: Workspaces, speak: Speak) -
         if MediaKind.AUDIO not in attached.channel.limits.media:
             raise InvalidRequest(f"{attached.channel.name} cannot send recordings. {describe_channel(attached)}")
         text, usual = call.arguments["text"], call.arguments.get("voice")
-        words = SpokenWords(text, call.agent_id, call.session_key, call.context, usual)
+        words = SpokenWords(text, call.agent_id, call.session_key, call.context, usual, language_of(call.context))
         media = await record(speak, workspaces, words)
         target = ReplyTarget(place.address, call.agent_id, call.session_key, call.context, place.message_id)
         return delivery_result(await messages.send(target, call.run_id, NewMessage(media=(media,))))
@@ -91,7 +95,7 @@ async def record(speak: Speak, workspaces: Workspaces, words: SpokenWords) -> Ou
         InvalidRequest: What speaks gave no recording.
         HubError: It failed.
     """
-    data = await speak(words.text, words.voice)
+    data = await speak(words.text, words.voice, words.language)
     kind = audio_kind(data)
     if kind is None:
         raise InvalidRequest("the output of the model or program is not a recording (OGG, MP3, WAV or FLAC)")

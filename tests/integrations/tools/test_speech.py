@@ -120,7 +120,9 @@ async def post(
     messages = AgentMessages(
         house.db, post.outbox, Addresses(house.db, lambda: post.people, post.channels), house.workspaces
     )
-    house.tools.register(speech_tool(messages, house.workspaces, speaker(house.models, CONFIG_SCHEMA(config))))
+    house.tools.register(
+        speech_tool(messages, house.workspaces, speaker(house.models, CONFIG_SCHEMA(config)), lambda _: None)
+    )
     await post.open()
     yield post
     await post.close()

@@ -10,6 +10,7 @@ import pytest
 
 from hub.automation.services.addresses import Addresses
 from hub.automation.services.agent_messages import AgentMessages
+from hub.core.context import Context
 from hub.core.errors import Unavailable
 from hub.messaging.access.access import AccessPolicy, DmPolicy
 from hub.messaging.contract import ChannelLimits, Media, MediaKind, OutboundMedia
@@ -27,6 +28,10 @@ def recorded(media: OutboundMedia) -> str:
     return Path(media.path).read_bytes()[5:].decode()
 
 
+def language_of(context: Context) -> str | None:
+    return "nl" if context.authority.principal else None
+
+
 class Talking(Post):
     """A post whose answers are spoken; a text of 'fail' has nothing that speaks."""
 
@@ -38,10 +43,11 @@ class Talking(Post):
             self.db, self.outbox, Addresses(self.db, lambda: self.people, self.channels), self.workspaces
         )
         self.spoken: list[str] = []
-        self.answers = SpokenAnswers(host_on(self, "speech")[0], CONFIG_SCHEMA(config), self._speak)
+        self.answers = SpokenAnswers(host_on(self, "speech")[0], CONFIG_SCHEMA(config), self._speak, language_of)
 
-    async def _speak(self, text: str, voice: str | None) -> bytes:
+    async def _speak(self, text: str, voice: str | None, language: str | None) -> bytes:
         self.spoken.append(text)
+        assert language == "nl"
         if text == "fail":
             raise Unavailable("nothing speaks")
         return b"OggS " + text.encode()
