@@ -22,6 +22,21 @@ HELPERS: Mapping[str, HelperKind] = {
 }
 """By the domain of their entities, which is the section that names them."""
 LATER: Mapping[tuple[str, str], str] = {
+    **{
+        (domain, "group"): "member_groups"
+        for domain in (
+            "binary_sensor",
+            "button",
+            "cover",
+            "event",
+            "fan",
+            "light",
+            "lock",
+            "media_player",
+            "sensor",
+            "switch",
+        )
+    },
     ("binary_sensor", "threshold"): "limits",
     ("binary_sensor", "trend"): "limits",
     ("sensor", "derivative"): "rates",

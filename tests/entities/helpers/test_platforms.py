@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from hub.config.check import check
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
+from hub.core.errors import Forbidden
 from hub.core.services import TAINTED
+from hub.entities.description import EntityDescription
 from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
 from hub.sections import all_sections, domains_in_use
@@ -58,7 +61,7 @@ def with_rain(folder: Path) -> Path:
         ("sensor: [{platform: min_max}]", "sensor[0].entity_ids: "),
         ("sensor: {platform: min_max, entity_ids: sensor.a, type: most}", "sensor[0].type: "),
         ("sensor: [{platform: min_max, entity_ids: sensor.a}, {name: x}]", "sensor[1].platform: platform is missing"),
-        ("sensor: [{platform: min_mix}]", "with the platform min_mix; there are: derivative, integration, min_max"),
+        ("sensor: [{platform: min_mix}]", "with the platform min_mix; there are: derivative, group, integration"),
         ("sensor: [{platform: min_mix}]", "did you mean min_max?"),
         ("light: [{platform: hue}]", "comes along by the section home_assistant"),
         ("sensor: [{platform: rain}]", "sensor[0].street: street is missing"),
@@ -70,6 +73,10 @@ def with_rain(folder: Path) -> Path:
         (
             "sensor: [{platform: statistics, entity_id: binary_sensor.a, state_characteristic: sum, sampling_size: 2}]",
             "[0].state_characteristic: expected one that a binary_sensor has",
+        ),
+        (
+            "lock: [{platform: group, entities: [switch.a]}]",
+            "lock[0].entities: expected entities of lock, not switch",
         ),
         ("binary_sensor: [{platform: threshold, entity_id: sensor.a}]", "binary_sensor[0].upper: expected lower"),
         (
@@ -209,3 +216,35 @@ async def test_statistics_begin_with_what_history_has(tmp_path: Path) -> None:
     async with home(tmp_path, sensor, only=(*ONLY, "history")) as hub:
         hub.states.set("sensor.a", "2")
         await until(lambda: value_of(hub, "sensor.statistical_characteristic") == "7.0")
+
+
+async def test_a_group_does_what_it_is_told_with_the_members_that_can(tmp_path: Path) -> None:
+    members = ["cover.a", "cover.b", "cover.c"]
+    told: list[tuple[str, Mapping[str, Any]]] = []
+    async with home(tmp_path, {"cover": {"platform": "group", "entities": members}}) as hub:
+        for member, features in zip(members, (15, 3, 0), strict=True):
+
+            async def command(data: Mapping[str, Any], member: str = member) -> None:
+                told.append((member, data))
+
+            said = {"supported_features": features}
+            description = EntityDescription("cover", member, member, object_id=member[6:], attributes=said)
+            hub.entities.add(description, dict.fromkeys(("open_cover", "set_cover_position"), command), source="t")
+
+        for service, data in (("open_cover", {}), ("set_cover_position", {"position": 40})):
+            target = {"entity_id": "cover.cover_group", **data}
+            await hub.services.call("cover", service, target, context=Context(SYSTEM))
+
+    assert told == [("cover.a", {}), ("cover.b", {}), ("cover.a", {"position": 40})]
+
+
+async def test_an_agent_is_asked_before_it_moves_a_group_with_a_garage_door_in_it(tmp_path: Path) -> None:
+    async with home(tmp_path, {"cover": {"platform": "group", "entities": ["cover.a", "cover.garage"]}}) as hub:
+        for each in ("a", "garage"):
+            kind = each if each == "garage" else None
+            hub.entities.add(EntityDescription("cover", each, each, device_class=kind), {}, source="t").set("closed")
+
+        with pytest.raises(Forbidden, match="needs the owner's approval"):
+            await hub.services.call_for_agent(
+                "cover", "open_cover", {"entity_id": "cover.cover_group"}, context=Context(SYSTEM)
+            )
