@@ -6,7 +6,7 @@ Only modules that describe are imported here, none that does: a configuration is
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -122,13 +122,17 @@ def _checks_with(integrations: IntegrationSchemas, kinds: Kinds) -> dict[str, Cr
     def places(config: Config) -> frozenset[tuple[str, str]]:
         return configured_places(config, integrations.catalog, in_use_here(config))
 
+    def away(config: Config) -> Callable[[str], bool]:
+        used = in_use_here(config)
+        return lambda source: source not in used and integrations.makes_entities(source)
+
     def is_open(config: Config) -> bool:
         return any(integrations.catalog[domain].custom for domain in in_use_here(config))
 
     return {
         "blueprints": kinds.in_use()(automation.blueprints_fit(folders)),
         "names in automations": kinds.in_use()(
-            check_names(folders, in_use_here, places, is_open, integrations.entities)
+            check_names(folders, in_use_here, places, is_open, integrations.entities, integrations.items, away)
         ),
         "places of bindings": bindings_can_match(places),
         "kinds of integrations": automation.kinds_are_in_use(kinds, unused),

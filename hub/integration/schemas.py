@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from hub.config.checked import Config
+from hub.config.paths import KeyPath
 from hub.config.sections import CrossCheck, SchemaProblem, Section
 from hub.core.schema import Invalid, Schema
 from hub.integration.catalog import CatalogEntry
@@ -27,6 +28,7 @@ RESTART = "RESTART"
 CROSS_CHECKS = "CROSS_CHECKS"
 PLATFORMS = "PLATFORMS"
 ENTITIES = "ENTITIES"
+ITEMS = "ITEMS"
 
 
 class IntegrationSchemas:
@@ -34,9 +36,9 @@ class IntegrationSchemas:
 
     A `schema.py` has `CONFIG_SCHEMA`, and if it likes `EACH_ITEM` (a broken item of its list is left out alone),
     `RESTART` (a change needs a restart), `CROSS_CHECKS` (second checks by name), `PLATFORMS` (by section, the schema
-    of the items of `sensor`, `light` and the like that name it as their platform) and `ENTITIES` (the ids of the
-    entities that a checked configuration makes of it). One without a `schema.py` takes any
-    configuration.
+    of the items of `sensor`, `light` and the like that name it as their platform), `ENTITIES` (the ids of the
+    entities that a checked configuration makes of it) and `ITEMS` (what of that has actions and triggers in it, with
+    its keys). One without a `schema.py` takes any configuration.
     """
 
     def __init__(self, catalog: Mapping[str, CatalogEntry]) -> None:
@@ -45,6 +47,7 @@ class IntegrationSchemas:
         self._cross_checks: dict[str, CrossCheck] = {}
         self._kinds: dict[str, Mapping[str, Callable[[], Any]]] = {}
         self._entities: dict[str, Callable[[Config], Iterable[str]]] = {}
+        self._items: dict[str, Callable[[Config], Iterable[tuple[KeyPath, Any]]]] = {}
         self._modules: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._platforms: dict[str, Mapping[str, Schema]] = {}
 
@@ -103,10 +106,21 @@ class IntegrationSchemas:
         """Return the entities that a checked configuration makes of integrations, as their schemas know them."""
         return {each for found in self._entities.values() for each in found(config)}
 
+    def makes_entities(self, domain: str) -> bool:
+        """Whether an integration makes entities of the configuration, so that without its section there are none."""
+        found = self._catalog.get(domain)
+        path = found.path / SCHEMA_FILE if found is not None else None
+        return path is not None and path.is_file() and f"{ENTITIES}(" in path.read_text(encoding="utf-8")
+
+    def items(self, config: Config) -> list[tuple[KeyPath, Any]]:
+        """Return what of a checked configuration has actions and triggers of integrations in it, with its keys."""
+        return [each for found in self._items.values() for each in found(config)]
+
     def _module(self, domain: str, path: Path) -> ModuleType:
         module = read_module(domain, path)
-        if (entities := getattr(module, ENTITIES, None)) is not None:
-            self._entities[domain] = entities
+        for name, known in ((ENTITIES, self._entities), (ITEMS, self._items)):
+            if (found := getattr(module, name, None)) is not None:
+                known[domain] = found
         return module
 
     def refresh(self, catalog: Mapping[str, CatalogEntry]) -> None:
@@ -118,6 +132,7 @@ class IntegrationSchemas:
         self._modules.clear()
         self._platforms.clear()
         self._entities.clear()
+        self._items.clear()
         for found in catalog.values():
             clear_bytecode(found)
 

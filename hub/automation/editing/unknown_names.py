@@ -117,6 +117,8 @@ def check_names(
     places: Callable[[Config], Places | None] = lambda _: None,
     is_open: Callable[[Config], bool] = lambda _: False,
     entities: Callable[[Config], Iterable[str]] = lambda _: (),
+    further: Callable[[Config], Iterable[tuple[Keys, Any]]] = lambda _: (),
+    away: Callable[[Config], Callable[[str], bool]] = lambda _: lambda _: False,
 ) -> CrossCheck:
     """Return the check that each service, data key, address and event of the automations and scripts is known.
 
@@ -126,6 +128,8 @@ def check_names(
         places: Returns the channels and accounts there are; None where that is not known.
         is_open: Returns whether something in use may show entities that are in no registry.
         entities: Returns those that integrations make of the configuration.
+        further: Returns what else has actions and triggers in it, with its keys.
+        away: Returns whether what an integration showed once is there no more.
     """
 
     def check(config: Config, report: CheckReport) -> None:
@@ -134,6 +138,7 @@ def check_names(
             (("automation", index), item) for index, item in enumerate(config.get("automation") or ())
         ]
         items += [(("script", key), item) for key, item in scripts.items()]
+        items += further(config)
         if not items:
             return
         known: dict[str, frozenset[str] | None] = {
@@ -148,7 +153,7 @@ def check_names(
         chats = places(config)
         registries = stored_registries(config.home)
         names = (
-            HomeNames(config, registries, made=entities(config), is_open=is_open(config))
+            HomeNames(config, registries, made=entities(config), away=away(config), is_open=is_open(config))
             if registries is not None
             else None
         )

@@ -6,7 +6,7 @@ What has announced itself once is in the stored registries; this is a warning, n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +64,23 @@ class HomeNames:
         config: The checked configuration, with scripts and people.
         registries: The content of the registries.
         made: Entities that integrations make of the configuration.
+        away: Returns whether what an integration showed once is there no more.
         is_open: Whether something in use may show entities that are in no registry.
     """
 
-    def __init__(self, config: Config, registries: RegistryData, *, made: Iterable[str] = (), is_open: bool) -> None:
+    def __init__(
+        self,
+        config: Config,
+        registries: RegistryData,
+        *,
+        made: Iterable[str] = (),
+        away: Callable[[str], bool] = lambda _: False,
+        is_open: bool,
+    ) -> None:
         self._is_open = is_open
         scripts: Mapping[str, Any] = config.get("script") or {}
-        self._entities = {each.entity_id for each in registries.entities}
+        gone = {each for each in {entry.source for entry in registries.entities} if away(each)}
+        self._entities = {each.entity_id for each in registries.entities if each.source not in gone}
         self._entities |= {f"script.{key}" for key in scripts}
         self._entities |= {*helper_ids(config), *made}
         self._entities |= {f"person.{object_id(each['id'])}" for each in config.get("people") or ()}

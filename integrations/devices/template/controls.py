@@ -8,12 +8,19 @@ from typing import Any
 from hub.core.phrases import phrase
 from hub.core.schema import All, In, Invalid, Optional, Range, as_list, boolean, integer, string
 from integrations.devices.template.contract import Serve, Settings, Shown, Step, TemplateField, TemplateKind, Values
-from integrations.devices.template.reading import choice, field, is_on, number, text, texts, within, wrong
+from integrations.devices.template.reading import (
+    OPTIMISTIC,
+    assumes,
+    choice,
+    field,
+    is_on,
+    number,
+    text,
+    texts,
+    within,
+    wrong,
+)
 from integrations.devices.template.sensors import DEVICE_CLASS, UNIT
-
-_OPTIMISTIC: Mapping[Any, Any] = {
-    Optional("optimistic", description="Whether it is at once what it was set to."): boolean
-}
 
 
 def run(action: str, assumed: Values | None = None, *given: str, at_once: bool = False) -> Serve:
@@ -25,13 +32,8 @@ def run(action: str, assumed: Values | None = None, *given: str, at_once: bool =
     return serve
 
 
-def _assumes(settings: Settings) -> bool:
-    """Whether it is at once what it was set to: as it says, or when nothing else says what it is."""
-    return bool(settings.get("optimistic", "state" not in settings))
-
-
 def _assumed(settings: Settings) -> dict[str, Any]:
-    return {"assumed_state": True} if _assumes(settings) else {}
+    return {"assumed_state": True} if assumes(settings) else {}
 
 
 def _on_off(values: Values) -> str | None:
@@ -41,7 +43,7 @@ def _on_off(values: Values) -> str | None:
 
 def _set_number(settings: Settings, values: Values, data: Mapping[str, Any]) -> Step:
     value = float(data["value"])
-    return Step((("set_value", {"value": value}),), {"state": value} if _assumes(settings) else {}, at_once=True)
+    return Step((("set_value", {"value": value}),), {"state": value} if assumes(settings) else {}, at_once=True)
 
 
 NUMBER = TemplateKind(
@@ -59,7 +61,7 @@ NUMBER = TemplateKind(
         {**{key: values.get(key) for key in ("min", "max", "step")}, "mode": "auto", **_assumed(settings)},
     ),
     actions={"set_value": True},
-    fields={**UNIT, **DEVICE_CLASS, **_OPTIMISTIC},
+    fields={**UNIT, **DEVICE_CLASS, **OPTIMISTIC},
     services=lambda settings: {"set_value": _set_number},
     begin={"min": 0.0, "max": 100.0, "step": 1.0},
 )
@@ -67,7 +69,7 @@ NUMBER = TemplateKind(
 
 def _select(settings: Settings, values: Values, data: Mapping[str, Any]) -> Step:
     option = data["option"]
-    return Step((("select_option", {"option": option}),), {"state": option} if _assumes(settings) else {}, at_once=True)
+    return Step((("select_option", {"option": option}),), {"state": option} if assumes(settings) else {}, at_once=True)
 
 
 def _show_select(settings: Settings, values: Values) -> Shown:
@@ -82,7 +84,7 @@ SELECT = TemplateKind(
     templates={"options": field("options", texts, required=True), "state": field("state", text)},
     show=_show_select,
     actions={"select_option": True},
-    fields=_OPTIMISTIC,
+    fields=OPTIMISTIC,
     services=lambda settings: {"select_option": _select},
     begin={"options": []},
 )
@@ -93,10 +95,10 @@ SWITCH = TemplateKind(
     templates={"state": field("state", is_on, is_state=True)},
     show=lambda settings, values: Shown(_on_off(values), _assumed(settings)),
     actions={"turn_on": True, "turn_off": True},
-    fields={**DEVICE_CLASS, **_OPTIMISTIC},
+    fields={**DEVICE_CLASS, **OPTIMISTIC},
     services=lambda settings: {
-        "turn_on": run("turn_on", {"state": True} if _assumes(settings) else {}),
-        "turn_off": run("turn_off", {"state": False} if _assumes(settings) else {}),
+        "turn_on": run("turn_on", {"state": True} if assumes(settings) else {}),
+        "turn_off": run("turn_off", {"state": False} if assumes(settings) else {}),
     },
     begin={"state": False},
     restores=lambda settings, triggered: "state" not in settings,
@@ -219,7 +221,7 @@ COVER = TemplateKind(
     ),
     fields={
         **DEVICE_CLASS,
-        **_OPTIMISTIC,
+        **OPTIMISTIC,
         Optional("tilt_optimistic", description="Whether it is at once tilted as it was set."): boolean,
     },
     services=_cover_services,
@@ -259,7 +261,7 @@ def _fan_sets(action: str, key: str, given: str) -> Serve:
         value = data[given]
         steps = ((action, {key: value}),) if action in settings else ()
         on: dict[str, Any] = {}
-        if key in ("percentage", "preset_mode") and "state" not in settings:
+        if key in ("percentage", "preset_mode") and assumes(settings):
             on = {"state": value != 0}
         return Step(steps, {**({} if key in settings else {key: value}), **on})
 
@@ -270,7 +272,7 @@ def _fan_on(settings: Settings, values: Values, data: Mapping[str, Any]) -> Step
     steps: list[tuple[str, Mapping[str, Any]]] = [
         ("turn_on", {"percentage": data.get("percentage"), "preset_mode": data.get("preset_mode")})
     ]
-    assumed: dict[str, Any] = {"state": True} if "state" not in settings else {}
+    assumed: dict[str, Any] = {"state": True} if assumes(settings) else {}
     for key in ("preset_mode", "percentage"):
         if data.get(key) is not None:
             if f"set_{key}" in settings:
@@ -283,7 +285,7 @@ def _fan_on(settings: Settings, values: Values, data: Mapping[str, Any]) -> Step
 def _fan_services(settings: Settings) -> Mapping[str, Serve]:
     found: dict[str, Serve] = {
         "turn_on": _fan_on,
-        "turn_off": run("turn_off", {} if "state" in settings else {"state": False}),
+        "turn_off": run("turn_off", {"state": False} if assumes(settings) else {}),
         "set_percentage": _fan_sets("set_percentage", "percentage", "percentage"),
         "set_preset_mode": _fan_sets("set_preset_mode", "preset_mode", "preset_mode"),
     }
@@ -305,8 +307,7 @@ def _show_fan(settings: Settings, values: Values) -> Shown:
     if has_preset or "percentage" in settings:
         attributes["preset_mode"] = values.get("preset_mode")
     presets = {"preset_modes": settings.get("preset_modes")} if has_preset or "percentage" in settings else {}
-    assumed = {} if "state" in settings else {"assumed_state": True}
-    return Shown(_on_off(values), {**presets, "supported_features": features, **assumed}, attributes)
+    return Shown(_on_off(values), {**presets, "supported_features": features, **_assumed(settings)}, attributes)
 
 
 FAN = TemplateKind(
@@ -325,6 +326,7 @@ FAN = TemplateKind(
         **dict.fromkeys(("set_percentage", "set_preset_mode", "set_oscillating", "set_direction"), False),
     },
     fields={
+        **OPTIMISTIC,
         Optional("speed_count", description="How many speeds it has."): All(integer, Range(min=1, max=1_000)),
         Optional("preset_modes", description="Its modes."): All(as_list, [string]),
     },
@@ -356,7 +358,7 @@ def _lock(action: str, state: str) -> Callable[[Settings], Mapping[str, Serve]]:
     def services(settings: Settings) -> Mapping[str, Serve]:
         if action not in settings:
             return {}
-        return {action: run(action, {"state": state} if _assumes(settings) else {}, "code", at_once=True)}
+        return {action: run(action, {"state": state} if assumes(settings) else {}, "code", at_once=True)}
 
     return services
 
@@ -378,7 +380,7 @@ LOCK = TemplateKind(
     },
     show=_show_lock,
     actions={"lock": True, "unlock": True, "open": False},
-    fields=_OPTIMISTIC,
+    fields=OPTIMISTIC,
     services=lambda settings: {
         **_lock("lock", "locked")(settings),
         **_lock("unlock", "unlocked")(settings),
@@ -407,13 +409,14 @@ ALARM = TemplateKind(
     show=_show_alarm,
     actions=dict.fromkeys(_ALARM, False),
     fields={
+        **OPTIMISTIC,
         Optional("code_arm_required", default=True, description="Whether arming needs a code."): boolean,
         Optional("code_format", default="number", description="What its code looks like."): In(
             ("number", "text", "no_code")
         ),
     },
     services=lambda settings: {
-        f"alarm_{action}": run(action, {} if "state" in settings else {"state": state}, "code")
+        f"alarm_{action}": run(action, {"state": state} if assumes(settings) else {}, "code")
         for action, (state, _) in _ALARM.items()
         if action in settings
     },

@@ -84,7 +84,7 @@ class TemplateEntity:
         texts = {AVAILABILITY: settings.get(AVAILABILITY), **texts}
         compile = home.parts.templates.compile
         self._templates: dict[str, Template] = {
-            key: compile(text, f"{self.place(key)}") for key, text in texts.items() if isinstance(text, str)
+            key: compile(text) for key, text in texts.items() if isinstance(text, str)
         }
         self._using_this = {key for key, each in self._templates.items() if _THIS.search(each.text)}
         fixed = {key: value for key, value in texts.items() if isinstance(value, float)}
@@ -237,8 +237,7 @@ class TemplateEntity:
         return True
 
     def _rendered(self, key: str, variables: Mapping[str, Any]) -> Any:
-        parse = not self.triggered or key in (AVAILABILITY, "options", "delay_on", "delay_off", "auto_off")
-        parse = parse or key.startswith("attributes.")
+        parse = not self.triggered or key not in ("state", "last_reset", *SHOWN)
         try:
             result, info = self._templates[key].render_info(variables, parse_result=parse)
         except TemplateFailed as error:

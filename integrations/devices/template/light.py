@@ -10,7 +10,17 @@ from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.schema import Invalid
 from integrations.devices.template.contract import Serve, Settings, Shown, Step, TemplateField, TemplateKind, Values
-from integrations.devices.template.reading import NOTHING, field, is_on, number, texts, within, wrong
+from integrations.devices.template.reading import (
+    NOTHING,
+    OPTIMISTIC,
+    assumes,
+    field,
+    is_on,
+    number,
+    texts,
+    within,
+    wrong,
+)
 
 _COLORS: Mapping[str, tuple[str, tuple[float, ...]]] = {
     "hs": ("hs_color", (360, 100)),
@@ -122,7 +132,7 @@ def _rgb(hs: tuple[float, float]) -> tuple[int, int, int]:
 
 def _turn_on(settings: Settings, values: Values, data: Mapping[str, Any]) -> Step:
     data = _in_own_form(settings, data)
-    assumed: dict[str, Any] = {} if "state" in settings else {"state": True}
+    assumed: dict[str, Any] = {"state": True} if assumes(settings) else {}
     if "brightness" in data and "level" not in settings:
         assumed["level"] = data["brightness"]
     color = _color_of(data)
@@ -165,7 +175,7 @@ def _action(settings: Settings, values: Values, data: Mapping[str, Any]) -> tupl
 
 def _turn_off(settings: Settings, values: Values, data: Mapping[str, Any]) -> Step:
     fade = {"transition": float(data["transition"])} if "transition" in data and values.get("transition") else {}
-    return Step((("turn_off", fade),), {} if "state" in settings else {"state": False})
+    return Step((("turn_off", fade),), {"state": False} if assumes(settings) else {})
 
 
 # --- what it shows ---
@@ -250,6 +260,7 @@ LIGHT = TemplateKind(
         **dict.fromkeys(("turn_on", "turn_off"), True),
         **dict.fromkeys(("set_level", "set_effect", *_MODES), False),
     },
+    fields=OPTIMISTIC,
     services=_services,
     begin={"state": False},
     rule=_rule,

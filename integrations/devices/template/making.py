@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hub.config.paths import KeyPath
+from hub.core.services import ServiceCall
 from integrations.devices.template.block import TriggeredBlock
 from integrations.devices.template.delayed import TemplateBinarySensor
 from integrations.devices.template.entity import TemplateEntity
@@ -36,6 +37,11 @@ async def make(host: IntegrationHost) -> None:
     for triggered in blocks:
         triggered.arm()
     _forget_gone(home, seen)
+
+    async def reload(call: ServiceCall) -> None:
+        await host.services.call("hub", "reload", {}, context=call.context)
+
+    host.services.register("reload", reload, description="Read the files of template entities again")
     host.spawn(_begin_to_tell(home, entities), name="begin to tell errors")
 
 

@@ -6,11 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.core.phrases import phrase
-from hub.core.schema import show
+from hub.core.schema import Optional, boolean, show
 from integrations.devices.template.contract import Read, Settings, TemplateField, Values
 
 NOTHING = (None, "None", "", "none")
 ON = frozenset({"true", "on"})
+
+
+OPTIMISTIC: Mapping[Any, Any] = {
+    Optional("optimistic", description="Whether it is at once what it was set to."): boolean
+}
+
+
+def assumes(settings: Settings) -> bool:
+    """Whether one is at once what it was set to: as it says, or when nothing else says what it is."""
+    return bool(settings.get("optimistic", "state" not in settings))
 
 
 class Unchanged(ValueError):

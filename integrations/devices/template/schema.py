@@ -218,6 +218,10 @@ def written(config: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Mapping[str, A
                 yield (section, place), {section: item["entities"]}
 
 
+ITEMS = written
+"""What is checked as automations are, for the names in it."""
+
+
 def ENTITIES(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield the entity ids that a checked configuration has, as far as no templates of names make them."""
     seen: set[str] = set()

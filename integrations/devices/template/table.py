@@ -14,5 +14,5 @@ KINDS: Mapping[str, TemplateKind] = {
     for kind in (*(SENSOR, BINARY_SENSOR, NUMBER, SELECT, SWITCH, BUTTON, LIGHT, COVER, FAN, LOCK, ALARM, VACUUM),)
 }
 """By the domain of their entities, which is their key in a block."""
-TRIGGERED = frozenset({"sensor", "binary_sensor", "number", "select"})
+TRIGGERED = KINDS.keys() - {"button"}
 """Those that triggers may set."""

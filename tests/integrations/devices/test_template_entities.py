@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Authority, Context
 from hub.core.errors import HubError
 from hub.core.events import Event
+from hub.entities.registry import FILE, VERSION
 from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
 from hub.sections import all_sections
@@ -234,9 +236,11 @@ template:
   - {name: My own, state: x}
   - {name: My own, state: y}
   - {state: z, default_entity_id: sensor.given}
+- triggers: {trigger: state, entity_id: sensor.nowhere}
+  sensor: {name: Seen, state: x}
 light:
 - platform: template
-  lights: {old: {turn_on: [], turn_off: []}}
+  lights: {old: {turn_on: {action: lamp.shine}, turn_off: []}}
 automation:
 - triggers:
   - {trigger: state, entity_id: [sensor.my_own, sensor.my_own_2, sensor.given, sensor.my_won]}
@@ -249,7 +253,26 @@ automation:
     assert not found.errors
     assert "nothing in this home provides sensor.my_won (did you mean sensor.my_own?" in told
     assert "nothing in this home provides light.odl" in told
-    assert len(found.warnings) == 2
+    assert "template[1].triggers.entity_id: nothing in this home provides sensor.nowhere" in told
+    assert "no service lamp.shine is known" in told
+    assert len(found.warnings) == 4
+
+
+def test_what_an_integration_showed_that_is_in_use_no_more_is_missed(tmp_path: Path) -> None:
+    entry = {"entity_id": "sensor.once", "source": "template", "unique_id": "sensor.once"}
+    (tmp_path / ".storage").mkdir()
+    (tmp_path / FILE).write_text(json.dumps({"version": VERSION, "data": {"entities": [entry]}}))
+    uses = "automation: {triggers: {trigger: state, entity_id: sensor.once}, actions: []}\n"
+    texts = {"with": uses + "template: {sensor: {name: Another, state: x}}\n", "without": uses}
+    told: dict[str, str] = {}
+
+    for name, text in texts.items():
+        (tmp_path / "configuration.yaml").write_text(text)
+        found = check(tmp_path, all_sections(IntegrationSchemas(find(tmp_path))))
+        told[name] = "\n".join(map(str, found.warnings))
+
+    assert told["with"] == ""
+    assert "nothing in this home provides sensor.once" in told["without"]
 
 
 @pytest.mark.parametrize(
@@ -274,3 +297,23 @@ async def test_an_agent_asks_before_it_uses_one_whose_actions_open_something(
         assert service.prepare is not None
 
         assert service.prepare({"entity_id": "switch.tried"})[1] is asks
+
+
+async def test_triggers_set_what_can_be_switched_too(tmp_path: Path) -> None:
+    light = {"name": "Lamp", "state": "{{ trigger.event.data.on }}", "level": "{{ trigger.event.data.level }}"}
+    cover = {"name": "Blind", "position": "{{ trigger.event.data.level }}", "open_cover": [], "close_cover": []}
+    block = {
+        "triggers": {"trigger": "event", "event_type": "seen"},
+        "light": {**light, "set_level": [], "turn_on": [], "turn_off": [], "optimistic": True},
+        "cover": cover,
+    }
+    async with home(tmp_path, block) as hub:
+        hub.bus.fire("seen", {"on": True, "level": 30})
+        lamp, blind = hub.states.get("light.lamp"), hub.states.get("cover.blind")
+        assert lamp is not None
+        assert blind is not None
+        assert (lamp.state, lamp.attributes["brightness"]) == ("on", 30)
+        assert (blind.state, blind.attributes["current_position"]) == ("open", 30)
+
+        await call(hub, "light.turn_off", entity_id="light.lamp")
+        assert said(hub, "light.lamp") == "off"
