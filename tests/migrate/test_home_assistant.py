@@ -239,3 +239,66 @@ def test_another_folder_is_refused(tmp_path: Path, home: Path, text: str | None,
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path, home: Path) -> None:
     with pytest.raises(HubError, match="there is no folder"):
         planned(tmp_path / "none", home)
+
+
+def test_what_is_made_of_other_entities_comes_along_from_files_and_from_the_browser(theirs: Path, home: Path) -> None:
+    with (theirs / "configuration.yaml").open("a") as file:
+        file.write(
+            "utility_meter:\n"
+            "  energy: {source: sensor.power, cycle: daily}   # all of it\n"
+            "sensor:\n"
+            "  - platform: min_max   # of all rooms\n"
+            "    name: Warmest\n"
+            "    entity_ids: [sensor.a, sensor.b]\n"
+            "  - {platform: statistics, entity_id: sensor.a, state_characteristic: median_of_all}\n"
+        )
+    made = {
+        "min_max": {"name": "Coldest", "entity_ids": ["1" * 32, "sensor.b"], "type": "min", "round_digits": 2.0},
+        "threshold": {"name": "Hot", "entity_id": "sensor.a", "hysteresis": 0.0, "lower": None, "upper": 25.0},
+        "derivative": {
+            "name": "Rate",
+            "source": "sensor.a",
+            "round": 2.0,
+            "unit_time": "min",
+            "time_window": {"hours": 1},
+        },
+        "integration": {"name": "Sum", "source": "sensor.p", "method": "left", "round": 2.0, "unit_prefix": "none"},
+        "statistics": {"name": "Mean", "entity_id": "sensor.a", "state_characteristic": "mean", "sampling_size": 20.0},
+        "trend": {"name": "Rising", "entity_id": "sensor.a", "invert": False, "max_samples": 3.0},
+        "group": {
+            "group_type": "light",
+            "name": "All lights",
+            "entities": ["light.a"],
+            "hide_members": True,
+            "all": False,
+        },
+        "utility_meter": {"name": "Month", "source": "sensor.p", "cycle": "monthly", "offset": 2, "tariffs": ["day"]},
+    }
+    entries = theirs / ".storage/core.config_entries"
+    stored = json.loads(entries.read_text())
+    stored["data"]["entries"] += [
+        {"domain": domain, "title": options["name"], "entry_id": domain, "options": options}
+        for domain, options in made.items()
+    ]
+    entries.write_text(json.dumps(stored))
+    known = {"platform": "min_max", "unique_id": "min_max", "entity_id": "sensor.chosen_there", "id": "2" * 32}
+    named = {"platform": "x", "unique_id": "y", "entity_id": "sensor.of_the_registry", "id": "1" * 32}
+    registry = {"version": 1, "data": {"entities": [known, named]}}
+    (theirs / ".storage/core.entity_registry").write_text(json.dumps(registry))
+
+    move = planned(theirs, home)
+    written(move, home)
+
+    checked = check_home(home)
+    assert checked.errors == []
+    assert {
+        *("sensor.warmest", "sensor.chosen_there", "binary_sensor.hot", "sensor.rate", "sensor.sum", "sensor.mean"),
+        *("binary_sensor.rising", "light.all_lights", "sensor.energy", "select.month", "sensor.month_day"),
+    } <= set(helper_ids(checked.config))
+    assert checked.config["sensor"][1]["entity_ids"] == ["sensor.of_the_registry", "sensor.b"]
+    assert item(move, "helper", "sensor statistics").verdict is Verdict.REFUSED
+    assert not [
+        each for each in move.items if each.kind in ("section", "integration") and each.name in (*made, "sensor")
+    ]
+    assert "platform: min_max   # of all rooms" in (home / "packages/home_assistant.yaml").read_text()
+    assert item(planned(theirs, home), "helper", "utility_meter.energy").verdict is Verdict.THERE

@@ -24,6 +24,7 @@ from hub.core.schema import (
     Required,
     Schema,
     as_list,
+    entity_id,
     show,
     string,
 )
@@ -89,6 +90,8 @@ def helper_ids(config: Mapping[str, Any]) -> Iterator[str]:
 
 def object_id(kind: HelperKind, key: str, settings: Settings) -> str:
     """Return what the entity id of a helper begins as, without its domain."""
+    if given := settings.get("default_entity_id"):
+        return str(given).partition(".")[2]
     return settings.get("object_id") or (slugify(settings["name"]) or kind.platform if kind.platform else key)
 
 
@@ -132,6 +135,7 @@ SECTION_NAMES = frozenset((*(each.name for each in SECTIONS), *PLATFORM_SECTIONS
 _PLATFORM = {
     Required("platform"): string,
     Optional("unique_id", description="Keeps what people decide about it when its name changes"): string,
+    Optional("default_entity_id", description="Its entity id at first, in place of one made of its name"): entity_id,
     Optional("scan_interval", description="Of Home Assistant; not needed here"): object,
     Optional("entity_namespace", description="Of Home Assistant; not used"): object,
 }

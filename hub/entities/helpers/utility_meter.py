@@ -12,7 +12,20 @@ from typing import Any
 
 from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
-from hub.core.schema import All, In, Invalid, Length, Optional, Range, Required, as_list, boolean, show, string
+from hub.core.schema import (
+    All,
+    In,
+    Invalid,
+    Length,
+    Optional,
+    Range,
+    Required,
+    as_list,
+    boolean,
+    entity_id,
+    show,
+    string,
+)
 from hub.core.slugs import slugify
 from hub.entities.helpers.contract import Held, HeldCall, HelperHome, HelperKind, HelperService, Settings
 from hub.entities.helpers.readings import ENERGY_UNITS, SOURCE, exact, span, unit_of
@@ -67,15 +80,15 @@ def _meters(key: str, settings: Settings) -> Mapping[str, Settings]:
     name = settings.get("name", key)
     if not settings["tariffs"]:
         return {key: {**settings, "name": name, "object_id": slugify(name)}}
+    shared = {**_without_id(settings), "select": f"select.{key}"}
     return {
-        slugify(f"{key} {tariff}"): {
-            **settings,
-            "name": f"{name} {tariff}",
-            "tariff": tariff,
-            "select": f"select.{key}",
-        }
+        slugify(f"{key} {tariff}"): {**shared, "name": f"{name} {tariff}", "tariff": tariff}
         for tariff in settings["tariffs"]
     }
+
+
+def _without_id(settings: Settings) -> dict[str, Any]:
+    return {name: each for name, each in settings.items() if name != "default_entity_id"}
 
 
 def _begin(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
@@ -182,7 +195,11 @@ def _reset_one(settings: Settings, held: Held, data: Mapping[str, Any], home: He
 
 def _choices(key: str, settings: Settings) -> Mapping[str, Settings]:
     meters = [f"sensor.{each}" for each in _meters(key, settings)]
-    return {key: {**settings, "name": settings.get("name", key), "meters": meters}} if settings["tariffs"] else {}
+    return (
+        {key: {**_without_id(settings), "name": settings.get("name", key), "meters": meters}}
+        if settings["tariffs"]
+        else {}
+    )
 
 
 def _choice(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
@@ -206,6 +223,7 @@ def _reset_all(settings: Settings, held: Held, data: Mapping[str, Any], home: He
 _FIELDS: Mapping[Any, Any] = {
     Required("source", description="The sensor that counts"): SOURCE,
     Optional("unique_id", description="Of Home Assistant; its key here is what stays the same"): string,
+    Optional("default_entity_id", description="Its entity id at first, without tariffs"): entity_id,
     Optional("cycle", description="How often it begins anew"): In(tuple(_CYCLES)),
     Optional("offset", default=0, description="How long after the begin of a cycle; less than 28 days"): All(
         span, Range(min=0, max=28 * _DAY_S - 1)

@@ -18,7 +18,7 @@ from hub.core.phrases import Phrase, phrase
 from hub.core.schema import REGISTRY_ID
 from hub.core.secret import Secret
 from hub.core.slugs import slugify
-from hub.entities.helpers.table import HELPERS
+from hub.entities.helpers.table import HELPERS, LATER_SECTIONS
 from hub.migrate.draft import Draft
 from hub.migrate.home_assistant.judge import Judge, Judgement
 from hub.migrate.home_assistant.outside import (
@@ -27,7 +27,8 @@ from hub.migrate.home_assistant.outside import (
     way_of,
 )
 from hub.migrate.home_assistant.their_files import TheirHome
-from hub.migrate.home_assistant.their_helpers import their_helpers
+from hub.migrate.home_assistant.their_helpers import is_list, their_helpers
+from hub.migrate.home_assistant.their_platforms import MADE, is_ours, their_platforms
 from hub.migrate.home_assistant.their_templates import is_template, their_templates
 from hub.migrate.plan import Move, MoveItem, NewPlace, Verdict, said
 from hub.security.people import IMPLICIT_OWNER_ID
@@ -367,7 +368,7 @@ class _Moving:
     def _helpers(self) -> None:
         taken: dict[str, dict[str, Any]] = {}
         for each in their_helpers(self._theirs):
-            listed = HELPERS[each.domain].is_listed
+            listed = is_list(each.domain)
             kind = each.domain if each.domain in ("scene", "zone") else "helper"
             present = self._draft.raw.get(each.domain) or ()
             ours = {slugify(str(one.get("name") or "")) for one in present} if listed else set(present)
@@ -391,11 +392,11 @@ class _Moving:
             else:
                 section.entry(each.key, value, each.text)
         for domain, values in taken.items():
-            self._judge.know_helpers(domain, values, listed=HELPERS[domain].is_listed)
+            self._judge.know_helpers(domain, values, listed=is_list(domain))
 
     def _template_entities(self) -> None:
         taken: dict[str, list[Any]] = {}
-        for each in their_templates(self._theirs):
+        for each in (*their_templates(self._theirs), *their_platforms(self._theirs)):
             mine = taken.setdefault(each.section, [])
             value = plain(each.value)
             if value in [plain(one) for one in self._draft.raw.get(each.section) or ()]:
@@ -451,14 +452,16 @@ class _Moving:
         data = self._theirs.data
         for name in data:
             domain = name.split(" ")[0]
-            is_told = domain in PLATFORM_SECTIONS and all(is_template(domain, each) for each, _ in _listed(data[name]))
+            is_told = domain in PLATFORM_SECTIONS and all(
+                is_template(domain, each) or is_ours(domain, each) for each, _ in _listed(data[name])
+            )
             if domain not in PARTS_OF_THEIRS and data[name] is not None and not is_told:
                 file, line, _ = place(data.key_marks[name])
                 self.move.add(MoveItem("section", name, Verdict.LEFT, (section_way(domain),), file, line))
         seen: dict[str, list[str]] = {}
         for each in self._theirs.stored_items("core.config_entries", "entries"):
             domain = str(each.get("domain"))
-            if domain not in PARTS_OF_THEIRS and domain != "mqtt" and each.get("source") != "ignore":
+            if domain not in (*PARTS_OF_THEIRS, *MADE, "mqtt") and each.get("source") != "ignore":
                 seen.setdefault(domain, []).append(str(each.get("title") or domain))
         for domain, titles in sorted(seen.items()):
             name = f"{domain} ({len(titles)})" if len(titles) > 1 else domain
@@ -480,7 +483,7 @@ class _Moving:
 
 
 _COMING = (Verdict.TAKEN, Verdict.WAITS)
-_READ = frozenset({"", "automation", "script", "scene", "person", "packages", *HELPERS})
+_READ = frozenset({"", "automation", "script", "scene", "person", "packages", *HELPERS, *LATER_SECTIONS})
 
 
 def _section_of(error: ConfigError) -> str:

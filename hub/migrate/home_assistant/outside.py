@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hub.core.phrases import Phrase, phrase
-from hub.entities.helpers.table import HELPERS
+from hub.entities.helpers.table import HELPERS, LATER_SECTIONS
 
 _BRIDGE = phrase(
     "its devices come by the bridge while Home Assistant runs: home_assistant: with its address and a token"
@@ -33,7 +33,9 @@ PARTS_OF_THEIRS = frozenset(
         *("ssdp", "zeroconf", "usb", "energy", "bluetooth", "discovery", "lovelace", "cloud", "api", "websocket_api"),
         *("http", "panel_custom", "panel_iframe", "updater", "introduction", "stream", "media_source", "image_upload"),
         *("dhcp", "network", "application_credentials", "assist_pipeline", "hardware", "repairs", "search", "tag"),
-        *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", "template", *HELPERS),
+        *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", "template"),
+        *HELPERS,
+        *LATER_SECTIONS,
     }
 )
 """Sections and entries that are no device or service of their own."""
@@ -49,7 +51,7 @@ def section_way(domain: str) -> Phrase:
     if domain == "mqtt":
         return _MQTT
     if domain in ("sensor", "binary_sensor", "light", "switch", "cover", "fan", "climate"):
-        return phrase("entities of YAML do not exist here; they come by the bridge while Home Assistant runs")
+        return phrase("entities with a platform that is not here come by the bridge while Home Assistant runs")
     if domain in ("shell_command", "command_line", "rest_command", "python_script", "pyscript"):
         return phrase("an automation here calls a tool, or fetches a page, by itself")
     return _MORE.get(domain, _BRIDGE)

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from hub.config.marks import ConfigList, ConfigMapping, Mark, place, plain
 from hub.core.slugs import slugify
-from hub.entities.helpers.table import HELPERS
+from hub.entities.helpers.table import HELPERS, LATER_SECTIONS
 from hub.migrate.home_assistant.their_files import TheirHome
+from hub.migrate.home_assistant.their_platforms import ENTRIES, METER, their_meters
 
 _REGISTRY = "core.entity_registry"
 _OWN = ("id", "created_at", "modified_at")
@@ -48,11 +49,12 @@ def their_helpers(theirs: TheirHome) -> Iterator[TheirHelper]:
         (str(each.get("platform")), str(each.get("unique_id"))): str(each.get("entity_id")).partition(".")[2]
         for each in theirs.stored_items(_REGISTRY, "entities")
     }
-    for domain, kind in HELPERS.items():
-        if not kind.is_section:
-            continue
+    for key, value in their_meters(theirs):
+        yield TheirHelper(METER, key, value, theirs.start, f".storage/{ENTRIES}", 0, 0)
+    for domain in (*(name for name, kind in HELPERS.items() if kind.is_section), *LATER_SECTIONS):
+        is_listed = is_list(domain)
         written = theirs.data.get(domain)
-        if kind.is_listed:
+        if is_listed:
             yield from _listed(theirs, domain, written)
         elif isinstance(written, ConfigMapping):
             for key, value in written.items():
@@ -62,10 +64,15 @@ def their_helpers(theirs: TheirHome) -> Iterator[TheirHelper]:
         for each in theirs.stored_items(domain):
             name = str(each.get("name") or each.get("id") or "")
             key = named.get((domain, str(each.get("id"))), "") or slugify(str(each.get("id") or name))
-            if kind.is_listed:
+            if is_listed:
                 key = slugify(name)
             value = {field: plain(said) for field, said in each.items() if field not in _OWN and said is not None}
             yield TheirHelper(domain, key, value, theirs.start, f".storage/{domain}", 0, 0)
+
+
+def is_list(domain: str) -> bool:
+    """Whether the section of helpers is a list, rather than a mapping by key."""
+    return domain in HELPERS and HELPERS[domain].is_listed
 
 
 def _listed(theirs: TheirHome, domain: str, written: Any) -> Iterator[TheirHelper]:
