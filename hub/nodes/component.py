@@ -5,11 +5,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Sequence
 
-from hub.agent.workspace.workspace import Workspaces, media_folder
+from hub.agent.workspace.workspace import Workspaces
 from hub.core.component import Component
 from hub.core.events import Event
-from hub.core.executors import FILES
-from hub.core.ids import new_id
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
 from hub.core.surfaces import PAIRING, READ, Method, MethodGroups, Push
@@ -29,7 +27,6 @@ from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED, 
 from hub.nodes.tool import NodesTool
 from hub.nodes.work import PendingWork
 from hub.storage.database import Database
-from hub.tools.contract import ToolCall
 from hub.tools.registry import ToolRegistry
 
 BOOTSTRAP = "bootstrap"
@@ -61,8 +58,7 @@ class NodesComponent(Component):
         self._tools = OfferedTools(self.nodes, tools)
         self._sensors = NodeSensors(entities)
         self._events = NodeEvents(self.nodes, gateway, self._sensors)
-        self._workspaces = workspaces
-        tools.register(NodesTool(self.nodes, self._keep).tool())
+        tools.register(NodesTool(self.nodes, workspaces.keep_from_outside).tool())
         self._services = NodeServices(services, self.nodes, self._sensors)
 
     def stages(self) -> Sequence[Stage]:
@@ -112,17 +108,6 @@ class NodesComponent(Component):
 
     async def _stop(self) -> None:
         await self.nodes.remove(self._sockets.name)
-
-    async def _keep(self, call: ToolCall, data: bytes, suffix: str) -> str:
-        """Store a node's file with the attachments of a conversation; return its path in the workspace."""
-        path = f"{media_folder(call.session_key)}/node-{new_id()}{suffix}"
-        await FILES.run(self._write, call.agent_id, path, data)
-        return path
-
-    def _write(self, agent_id: str, path: str, data: bytes) -> None:
-        self._workspaces.ensure(agent_id)
-        self._workspaces.outside.mark(agent_id, path, data)
-        self._workspaces.root(agent_id).write_bytes(path, data, parents=True, executable=False)
 
     async def _unpair(self, device_id: str) -> None:
         if self._gateway.devices is not None:

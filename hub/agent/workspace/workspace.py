@@ -15,6 +15,8 @@ from hub.agent.prompt.prompt import PromptFile
 from hub.agent.taint.outside_files import OutsideFiles
 from hub.core.clock import Clock
 from hub.core.context import Authority
+from hub.core.executors import FILES
+from hub.core.ids import new_id
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.places import CURATED, FOLDER, GROUPS, PEOPLE
 from hub.sandbox.places import SandboxPlaces, WorkspaceRules
@@ -25,6 +27,7 @@ from hub.sessions.privacy import is_private
 from hub.storage.errors import StorageError
 from hub.storage.files import write_atomic
 from hub.storage.homedir import Home
+from hub.tools.contract import ToolCall
 
 _log = logging.getLogger(__name__)
 
@@ -97,6 +100,17 @@ class Workspaces:
         self._named_days: tuple[object, list[str]] = (None, [])
         self._ready: set[tuple[str, Path]] = set()
         self._files: dict[tuple[str, bool, int], tuple[dict[_Sign, PromptFile | None], tuple[PromptFile, ...]]] = {}
+
+    async def keep_from_outside(self, call: ToolCall, data: bytes, suffix: str) -> str:
+        """Keep a file that a device made with the attachments of a conversation; return its path in the workspace."""
+        path = f"{media_folder(call.session_key)}/node-{new_id()}{suffix}"
+        await FILES.run(self._write_from_outside, call.agent_id, path, data)
+        return path
+
+    def _write_from_outside(self, agent_id: str, path: str, data: bytes) -> None:
+        self.ensure(agent_id)
+        self.outside.mark(agent_id, path, data)
+        self.root(agent_id).write_bytes(path, data, parents=True, executable=False)
 
     def is_private(self, session_key: str, authority: Authority) -> bool:
         """Whether a session is an owner's private one, which alone sees the home's memory."""

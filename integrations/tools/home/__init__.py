@@ -18,4 +18,7 @@ if TYPE_CHECKING:
 async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None:
     """Register the tools."""
     gateway = GatewayTool(host.services.registry, host.channels.registry, host.repairs, bus=host.bus, spawn=host.spawn)
-    host.tools.add(*home_tools(host.states.machine, host.services.registry, host.entities.all), gateway.tool())
+    tools = home_tools(
+        host.states.machine, host.services.registry, host.entities.all, host.workspaces.keep_from_outside
+    )
+    host.tools.add(*tools, gateway.tool())

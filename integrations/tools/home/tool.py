@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from hub.core.context import Authority
 from hub.core.errors import Forbidden, NotFound
+from hub.core.phrases import phrase
 from hub.core.plain_words import is_plain
 from hub.core.schema import All, In, Length, Match, Optional, Range, Required, Schema, integer, string
 from hub.core.services import TAINTED, AgentRule, Service, ServiceRegistry
@@ -20,10 +22,11 @@ from hub.entities.entries import EntityEntry
 from hub.entities.services import IS_NEW
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_schema
-from integrations.tools.home.verbs import VERBS, Doing, doing
+from integrations.tools.home.verbs import LOOK, VERBS, Doing, doing
 
 if TYPE_CHECKING:
     from integrations.tools.home.finding import NamedEntity  # with its vocabulary, which a start does not need
+    from integrations.tools.home.looking import Keep
 
 GROUP = "home"
 STATES_LIMIT = 100
@@ -52,6 +55,8 @@ _TELLING = frozenset(
         *("remaining", "finishes_at", "next_event", "next_rising", "next_setting", "message", "start_time", "end_time"),
     }
 )
+_FOR_PAGES = frozenset({"entity_picture", "supported_features"})
+"""Attributes that agents have no use for."""
 _HERE = re.compile(r"\b(?<!down )(?<!up )here\b|这里|这儿|这边", re.IGNORECASE)
 
 _NAME = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9 and _"))
@@ -98,9 +103,9 @@ HOME = Schema(
 )
 
 
-def home_tools(states: StateMachine, services: ServiceRegistry, entities: HomeEntities) -> list[Tool]:
+def home_tools(states: StateMachine, services: ServiceRegistry, entities: HomeEntities, keep: Keep) -> list[Tool]:
     """Return the tools over the states, services and entities of this home."""
-    tools = _HomeTools(states, services, entities)
+    tools = _HomeTools(states, services, entities, keep)
     return [
         Tool(
             "get_state",
@@ -113,11 +118,14 @@ def home_tools(states: StateMachine, services: ServiceRegistry, entities: HomeEn
         ),
         Tool(
             "home",
-            "Control lights, switches, blinds, locks, heating, media, timers, scenes, helpers by name and area.",
+            "Control lights, switches, blinds, locks, heating, media, timers, scenes, helpers by name and area; look "
+            "through a camera.",
             from_schema(HOME),
             tools.home,
             GROUP,
             Annotations(open_world=False, owner_only=False, egress=True),
+            approval=_why_ask,
+            preview=tools.preview,
             timeout_s=CALL_TIMEOUT_S,
         ),
         Tool(
@@ -132,8 +140,17 @@ def home_tools(states: StateMachine, services: ServiceRegistry, entities: HomeEn
     ]
 
 
+def _why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
+    if arguments.get("do") == LOOK:
+        return phrase("it looks through a camera of your home, and the picture goes to the model that answers")
+    if authority.tainted:
+        return phrase("text that others wrote is in this conversation, and {tool} may do what it says", tool="home")
+    return None
+
+
 class _HomeTools:
-    def __init__(self, states: StateMachine, services: ServiceRegistry, entities: HomeEntities) -> None:
+    def __init__(self, states: StateMachine, services: ServiceRegistry, entities: HomeEntities, keep: Keep) -> None:
+        self._keep = keep
         self._states = states
         self._services = services
         self._entities = entities
@@ -164,9 +181,44 @@ class _HomeTools:
         found = [state for each in chosen if (state := self._states.get(each.entity_id)) is not None]
         return self._result(found, arguments["limit"], looked_at=looked_at)
 
+    async def preview(self, call: ToolCall) -> str:
+        """Return the cameras of a call that looks through some; the approval is bound to them."""
+        found = self._meant(call) if call.arguments["do"] == LOOK else []
+        return ", ".join(self._described(each) for each, _ in found)
+
     async def home(self, call: ToolCall) -> ToolResult:
         from integrations.tools.home.finding import is_clear
 
+        verb, name = call.arguments["do"], call.arguments["name"]
+        found = self._meant(call)
+        if not is_clear(name, [each for each, _ in found]):
+            shown = [self._described(each) for each, _ in found[:SERVICES_SHOWN]]
+            output = f"error: {name!r} may be any of {', '.join(shown)}; say which"
+            return ToolResult(output, is_error=True, trusted=self._are_plain(each.entity_id for each, _ in found))
+        if verb == LOOK:
+            from integrations.tools.home.looking import look
+
+            return await look(call, self._entities, [each.entity_id for each, _ in found], self._keep)
+        by_service: dict[str, tuple[Doing, list[str]]] = {}
+        for each, done in found:
+            by_service.setdefault(repr(done), (done, []))[1].append(each.entity_id)
+        for done, of_service in by_service.values():
+            of_script = done.service in of_service
+            await self._call(call, done.service, {} if of_script else {"entity_id": of_service, **done.data})
+        ids = [each.entity_id for each, _ in found]
+        names = [state.name for id in ids if (state := self._states.get(id)) is not None]
+        told: dict[str, Any] = {"done": verb, "entities": ids[:IDS_SHOWN], "names": names[:IDS_SHOWN]}
+        if len(ids) > IDS_SHOWN:
+            told["more"] = len(ids) - IDS_SHOWN
+        trusted = self._are_plain(ids) and is_plain(names)
+        return ToolResult(_json(told), details={**told, "entities": ids, "names": names}, trusted=trusted)
+
+    def _meant(self, call: ToolCall) -> list[tuple[NamedEntity, Doing]]:
+        """Return the entities that a call means.
+
+        Raises:
+            NotFound, Forbidden: There are none, or none that agents may use.
+        """
         verb, name, values = call.arguments["do"], call.arguments["name"], call.arguments.get("values", {})
         area = call.arguments.get("area")
         self._require_place(name, area)
@@ -183,23 +235,7 @@ class _HomeTools:
                 f"there is nothing called {name!r} that can {verb}{self._called_like(name)}; "
                 "get_state with search finds more"
             )
-        if not is_clear(name, [each for each, _ in found]):
-            shown = [self._described(each) for each, _ in found[:SERVICES_SHOWN]]
-            output = f"error: {name!r} may be any of {', '.join(shown)}; say which"
-            return ToolResult(output, is_error=True, trusted=self._are_plain(each.entity_id for each, _ in found))
-        by_service: dict[str, tuple[Doing, list[str]]] = {}
-        for each, done in found:
-            by_service.setdefault(repr(done), (done, []))[1].append(each.entity_id)
-        for done, of_service in by_service.values():
-            of_script = done.service in of_service
-            await self._call(call, done.service, {} if of_script else {"entity_id": of_service, **done.data})
-        ids = [each.entity_id for each, _ in found]
-        names = [state.name for id in ids if (state := self._states.get(id)) is not None]
-        told: dict[str, Any] = {"done": verb, "entities": ids[:IDS_SHOWN], "names": names[:IDS_SHOWN]}
-        if len(ids) > IDS_SHOWN:
-            told["more"] = len(ids) - IDS_SHOWN
-        trusted = self._are_plain(ids) and is_plain(names)
-        return ToolResult(_json(told), details={**told, "entities": ids, "names": names}, trusted=trusted)
+        return found
 
     def _able(
         self, verb: str, name: str, values: Mapping[str, Any], candidates: Iterable[NamedEntity]
@@ -321,7 +357,9 @@ class _HomeTools:
 
     def _is_harmless(self, state: EntityState) -> bool:
         """Whether a device's description is free of instructions to a model."""
-        attributes = {key: value for key, value in state.attributes.items() if key != "friendly_name"}
+        attributes = {
+            key: value for key, value in state.attributes.items() if key not in ("friendly_name", *_FOR_PAGES)
+        }
         return self._are_plain([state.entity_id]) and is_plain(state.state) and is_plain(attributes)
 
     def _are_plain(self, entity_ids: Iterable[str]) -> bool:
@@ -336,7 +374,11 @@ class _HomeTools:
     def _shown(self, state: EntityState, *, is_brief: bool) -> dict[str, Any]:
         entry = self._entities.registry.entities.get(state.entity_id)
         area = self._entities.registry.area_of(entry) if entry is not None else None
-        attributes = {key: _short(value) for key, value in state.attributes.items() if not is_brief or key in _TELLING}
+        attributes = {
+            key: _short(value)
+            for key, value in state.attributes.items()
+            if key not in _FOR_PAGES and (not is_brief or key in _TELLING)
+        }
         return {
             "entity_id": state.entity_id,
             "name": state.name,

@@ -11,6 +11,7 @@ from msgspec import Struct
 from hub.entities.domains import DOMAINS, GENERIC
 
 SET = "set"
+LOOK = "look"
 VALUE = "value"
 """What `set` takes in place of a service's own field: the field follows from the entity."""
 _BRIGHTER_PCT, _WARMER = 20, 1.0
@@ -44,6 +45,7 @@ _VERBS: Mapping[str, tuple[str, ...]] = {
     "arm_night": ("alarm_arm_night",),
     "disarm": ("alarm_disarm",),
     "dock": ("return_to_base", "dock"),
+    LOOK: ("snapshot",),
 }
 VERBS = (*_VERBS, SET)
 _WITH: Mapping[str, Mapping[str, Any]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -13,7 +14,9 @@ from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.entities.description import DeviceInfo, EntityDescription
 from hub.entities.domains import DOMAINS
 from hub.entities.new_devices import accept
+from hub.entities.pictures import Picture
 from hub.entities.services import EntityServices
+from hub.tools.approval import ApprovalDecision, ApprovalState
 from integrations.tools import home
 from tests.integrations.tools.standing import Standing
 
@@ -298,3 +301,58 @@ async def test_what_is_new_is_not_used_and_why_is_said(standing: Standing, rooms
     assert "desk_plug" not in listed.output
     assert [each.output for each in allowed if each.is_error] == []
     assert [each[0] for each in rooms.done] == ["switch.desk_plug"] * 4
+
+
+def camera(place: Standing, name: str, data: bytes) -> None:
+    async def take() -> Picture:
+        return Picture(data, "image/jpeg")
+
+    place.entities.add(EntityDescription("camera", name, name, picture=take), source="test").set("idle")
+
+
+@pytest.fixture
+async def cameras(place: Standing) -> tuple[Standing, list[Any]]:
+    """A home with two cameras, whose owner says yes to what is asked, and what was asked."""
+    EntityServices(place.entities, place.targets, place.services).register()
+    camera(place, "Front door", b"\xff\xd8\xff door")
+    camera(place, "Garden", b"<html>")
+    asked: list[Any] = []
+
+    async def ask(question: Any) -> ApprovalDecision:
+        asked.append(question)
+        return ApprovalDecision(True, ApprovalState.APPROVED)
+
+    place.tools.ask = ask
+    return place, asked
+
+
+async def test_the_picture_of_a_camera_is_given_and_kept_once_the_owner_allows_it(
+    cameras: tuple[Standing, list[Any]],
+) -> None:
+    place, asked = cameras
+    result = await place.call("home", {"do": "look", "name": "front door"})
+
+    assert "looks through a camera" in asked[0].text
+    assert "camera.front_door" in str(asked[0].details)
+    [kept] = result.details["files"]
+    assert base64.b64decode(result.media[0].data) == b"\xff\xd8\xff door"
+    assert (place.workspace / kept).read_bytes() == b"\xff\xd8\xff door"
+    assert not result.trusted
+
+
+async def test_no_picture_is_taken_before_the_owner_allows_it(cameras: tuple[Standing, list[Any]]) -> None:
+    place, _ = cameras
+    place.tools.ask = None
+
+    result = await place.call("home", {"do": "look", "name": "front door"})
+
+    assert result.is_error
+    assert result.media == ()
+
+
+async def test_what_a_camera_sends_must_be_a_picture(cameras: tuple[Standing, list[Any]]) -> None:
+    place, _ = cameras
+    result = await place.call("home", {"do": "look", "name": "garden"})
+
+    assert "no picture" in result.output
+    assert result.media == ()
