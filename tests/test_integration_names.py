@@ -9,7 +9,7 @@ from pathlib import Path
 from hub.integration.catalog import find
 
 HUB = Path(__file__).parents[1] / "hub"
-WORDS = frozenset({"files", "home", "line", "message", "notes", "schedule", "sessions", "template"})
+WORDS = frozenset({"files", "home", "line", "media", "message", "notes", "schedule", "sessions", "template"})
 """Domains that are ordinary words of the hub too: keys of answers, groups of tools."""
 OTHER_MEANINGS = frozenset(
     {

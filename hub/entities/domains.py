@@ -247,6 +247,15 @@ DOMAINS: Mapping[str, Services] = {
     "text": {"set_value": {Required("value"): _TEXT}},
     "time": {"set_value": {Required("time"): _NAME}},
     "todo": todo.SERVICES,
+    "tts": {
+        "speak": {
+            Required("media_player_entity_id"): _NAMES,
+            Required("message"): All(string, Length(min=1, max=4_000)),
+            Optional("cache", default=True): boolean,
+            Optional("language"): _NAME,
+            Optional("options", default=dict): dict,
+        }
+    },
     "update": {
         "install": {Optional("version"): _NAME, Optional("backup"): boolean},
         "skip": _NONE,

@@ -181,6 +181,7 @@ class EntityServices:
         async def one(handle: EntityHandle, state: EntityState) -> None:
             async with gate:
                 if own is not None:
+                    handle.commanded(call.context)
                     answer = await own(handle, data)
                 else:
                     command, fitting = _command(handle, call.service, state, data)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from hub.core.context import Context
 from hub.models.registry import ModelRegistry
 from hub.models.speaker import speak as speak_by_model
-from integrations.tools.speech.program import speak_by_program
 from integrations.tools.speech.tool import Speak, speech_tool
+from integrations.tools.speech_program import speak_by_program
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost

@@ -10,6 +10,7 @@ from hub.core.phrases import phrase
 from hub.core.schema import All, In, Length, Match, Optional, Range, Schema, SchemaError, integer, string
 from hub.models.schema import model_ref, models_at
 from hub.models.speech import FORMATS
+from integrations.tools.speech_program import VOICE_PLACE
 
 
 class AnswersSpoken(StrEnum):
@@ -21,7 +22,6 @@ class AnswersSpoken(StrEnum):
     ALWAYS = "always"
 
 
-VOICE_PLACE = "{voice}"
 ARGUMENTS_LIMIT = 64
 
 voice = All(string, Match(r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}\Z", msg="expected letters, digits and any of _.+-"))

@@ -19,9 +19,9 @@ from hub.core.schema import SchemaError, describe_error
 from hub.messaging.access.access import AccessPolicy, DmPolicy
 from hub.messaging.contract import ChannelLimits, MediaKind, OutboundMedia
 from integrations.tools.speech import speaker
-from integrations.tools.speech.program import speak_by_program, with_sizes
 from integrations.tools.speech.schema import CONFIG_SCHEMA
 from integrations.tools.speech.tool import speech_tool
+from integrations.tools.speech_program import speak_by_program, with_sizes
 from tests.messaging.post import Pigeons, Post
 from tests.servers.openai_server import OpenAIServer
 

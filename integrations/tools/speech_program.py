@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from hub.core.errors import LimitExceeded, TimedOut, Unavailable
 from hub.models.speech import AUDIO_LIMIT_BYTES, audio_kind
-from integrations.tools.speech.schema import VOICE_PLACE
 
 LIMIT_S = 60.0
+VOICE_PLACE = "{voice}"
+"""What the name of the voice takes the place of, in an argument."""
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 """All that the program sees of the hub's environment."""
 ERROR_CHARS = 300

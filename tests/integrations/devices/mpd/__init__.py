@@ -1,0 +1,1 @@
+"""Tests of players with a real Music Player Daemon."""
