@@ -224,7 +224,8 @@ class TemplateEntity:
             self._take(key, result)
         self.taken(before, changed)
         self._outside = any(info.outside for info in self._infos.values())
-        self._assumed_by = None
+        if "state" in changed:
+            self._assumed_by = None
         self.write(event.context if event is not None else None)
 
     def _differs(self, key: str, variables: Mapping[str, Any], changed: dict[str, Any]) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from colorsys import hsv_to_rgb, rgb_to_hsv
 from typing import Any
 
 from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.schema import Invalid
+from integrations.devices.template.colors import hs_of_kelvin, hs_of_rgb, rgb_of_hs, rgb_of_rgbw, xy_of_rgb
 from integrations.devices.template.contract import Serve, Settings, Shown, Step, TemplateField, TemplateKind, Values
 from integrations.devices.template.reading import (
     NOTHING,
@@ -116,18 +116,12 @@ def _in_own_form(settings: Settings, data: Mapping[str, Any]) -> dict[str, Any]:
     value = found.pop(_COLORS[given][0])
     modes = _modes(settings)
     if given == "rgb" and "hs" in modes:
-        hue, saturation, _ = rgb_to_hsv(*(each / 255 for each in value))
-        found["hs_color"] = (round(hue * 360, 3), round(saturation * 100, 3))
+        found["hs_color"] = hs_of_rgb(value)
     elif given in ("hs", "rgb") and {"rgb", "rgbw", "rgbww"} & {*modes}:
-        rgb = value if given == "rgb" else _rgb(value)
+        rgb = value if given == "rgb" else rgb_of_hs(value)
         mode = next(each for each in ("rgb", "rgbw", "rgbww") if each in modes)
         found[_COLORS[mode][0]] = (*rgb, 0, 0)[: len(mode)]
     return found
-
-
-def _rgb(hs: tuple[float, float]) -> tuple[int, int, int]:
-    red, green, blue = (round(each * 255) for each in hsv_to_rgb(hs[0] / 360, hs[1] / 100, 1.0))
-    return red, green, blue
 
 
 def _turn_on(settings: Settings, values: Values, data: Mapping[str, Any]) -> Step:
@@ -214,17 +208,21 @@ def _show(settings: Settings, values: Values) -> Shown:
 
 def _colors(values: Values, mode: str | None, modes: list[str]) -> dict[str, Any]:
     """Return the colour in each form that follows from the one it has."""
-    found: dict[str, Any] = dict.fromkeys(("hs_color", "rgb_color"))
+    found: dict[str, Any] = dict.fromkeys(("hs_color", "rgb_color", "xy_color"))
     found |= {_COLORS[each][0]: None for each in ("rgbw", "rgbww") if each in modes}
-    value = values.get(mode or "")
-    if mode == "hs" and value:
-        found |= {"hs_color": tuple(value), "rgb_color": _rgb(value)}
-    elif mode is not None and mode in _COLORS and value:
+    value = values.get("temperature" if mode == "color_temp" else mode or "")
+    if not value or mode is None:
+        return found
+    if mode in ("hs", "color_temp"):
+        hs = value if mode == "hs" else hs_of_kelvin(_mired(value))
+        rgb = rgb_of_hs(hs)
+    else:
         found[_COLORS[mode][0]] = tuple(value)
-        rgb = tuple(value[:3])
-        hue, saturation, _ = rgb_to_hsv(*(each / 255 for each in rgb))
-        found |= {"rgb_color": rgb, "hs_color": (round(hue * 360, 3), round(saturation * 100, 3))}
-    return found
+        if mode == "rgbww":
+            return found
+        rgb = tuple(value) if mode == "rgb" else rgb_of_rgbw(value)
+        hs = hs_of_rgb(rgb)
+    return {**found, "hs_color": tuple(hs), "rgb_color": rgb, "xy_color": xy_of_rgb(rgb)}
 
 
 def _rule(settings: dict[str, Any]) -> dict[str, Any]:

@@ -511,4 +511,59 @@ _OLDER: dict[str, Any] = {
     ],
 }
 
-SCENES: list[dict[str, Any]] = [_SENSORS, _DELAYS, _TRIGGERED, _CONTROLS, _LIGHTS, _OLDER]
+_SAY = "hue {{ h }}, {{ s }}"
+_COLORS: dict[str, Any] = {
+    "name": "colours",
+    "watch": ["light.", "input_text."],
+    "config": {
+        "input_text": {"said": {"initial": "nothing"}, "hs": {"initial": "30, 40"}, "mired": {"initial": "300"}},
+        "input_boolean": {"lamp": {"initial": False}},
+        "template": {
+            "light": [
+                {
+                    "name": "Warm",
+                    "state": _LAMP,
+                    "level": "{{ 200 }}",
+                    "temperature": "{{ states('input_text.mired') | int }}",
+                    "min_mireds": "{{ 160 }}",
+                    "max_mireds": "{{ 400 }}",
+                    "set_level": [],
+                    "set_temperature": [_set("input_text.mired", "{{ color_temp }}")],
+                    **_turned("input_boolean.lamp"),
+                },
+                {
+                    "name": "Hue",
+                    "state": _LAMP,
+                    "hs": "{{ states('input_text.hs') }}",
+                    "set_hs": [_set("input_text.said", _SAY)],
+                    **_turned("input_boolean.lamp"),
+                },
+                {
+                    "name": "Three",
+                    "set_rgb": [_set("input_text.said", "{{ r }} {{ g }} {{ b }}")],
+                    "set_temperature": [_set("input_text.said", "{{ color_temp }}")],
+                    **_turned("input_boolean.lamp"),
+                },
+                {
+                    "name": "Four",
+                    "state": _LAMP,
+                    "rgbw": "{{ (10, 20, 30, 40) }}",
+                    "set_rgbw": [_set("input_text.said", "{{ rgbw }} {{ w }}")],
+                    **_turned("input_boolean.lamp"),
+                },
+            ]
+        },
+    },
+    "steps": [
+        call("light.turn_on", entity_id="light.warm"),
+        call("light.turn_on", entity_id="light.warm", color_temp_kelvin=4000),
+        call("light.turn_on", entity_id="light.hue", hs_color=[120, 50]),
+        call("light.turn_on", entity_id="light.hue", rgb_color=[255, 0, 0]),
+        call("light.turn_on", entity_id="light.three", rgb_color=[0, 128, 255]),
+        call("light.turn_on", entity_id="light.three", color_temp_kelvin=3000),
+        call("light.turn_on", entity_id="light.four", rgbw_color=[1, 2, 3, 4]),
+        call("light.turn_off", entity_id="light.warm"),
+    ],
+}
+
+SCENES: list[dict[str, Any]] = [_COLORS, _SENSORS, _DELAYS, _TRIGGERED, _CONTROLS, _LIGHTS, _OLDER]
