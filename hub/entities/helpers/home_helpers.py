@@ -78,6 +78,8 @@ class Helper:
             self.settings.get("name") or self.kind.name_of(self.key),
             object_id=object_id(self.kind, self.key, self.settings),
             device_class=self.settings.get("device_class"),
+            entity_category=self.settings.get("entity_category"),
+            enabled_by_default=self.settings.get("enabled", True),
             unit=self.settings.get("unit_of_measurement"),
             icon=self.settings.get("icon"),
             attributes={

@@ -72,6 +72,55 @@ SUN = HelperKind(
 )
 
 
+def _of_sun(settings: Settings, kept: Held | None, home: HelperHome) -> Held:
+    sun = home.state("sun")
+    value = sun.attributes.get(settings["attribute"]) if sun is not None else None
+    if settings.get("device_class") == "timestamp" and value is not None:
+        value = datetime.fromisoformat(value).isoformat(timespec="seconds")
+    return Held(None if value is None else str(value))
+
+
+def _sun_sensors(config: Mapping[str, Any]) -> dict[str, Settings]:
+    """Return the sensors of the sun: its moments, and switched off at first, where it is."""
+    if not _the_sun(config):
+        return {}
+    moments: dict[str, dict[str, Any]] = {f"next_{each}": {"device_class": "timestamp"} for each in _MOMENTS}
+    degrees = {"unit_of_measurement": "°", "state_class": "measurement", "enabled": False}
+    places: dict[str, dict[str, Any]] = {
+        "solar_azimuth": degrees,
+        "solar_elevation": degrees,
+        "solar_rising": {"enabled": False},
+    }
+    return {
+        key: {
+            "name": f"Sun {key.replace('_', ' ').capitalize()}",
+            "object_id": f"sun_{key}",
+            "entity_category": "diagnostic",
+            "attribute": key.removeprefix("solar_"),
+            **each,
+        }
+        for key, each in {**moments, **places}.items()
+    }
+
+
+_MOMENTS = ("dawn", "dusk", "midnight", "noon", "rising", "setting")
+SUN_SENSOR = HelperKind(
+    "sensor",
+    "",
+    {},
+    _of_sun,
+    {},
+    shown=lambda settings: {"state_class": settings["state_class"]} if "state_class" in settings else {},
+    wake=_of_sun,
+    follows=lambda settings: ("sun",),
+    built_in=_sun_sensors,
+    is_section=False,
+    is_kept=False,
+    has_editable=False,
+    named_in="sun",
+)
+
+
 # --- zone ---
 
 

@@ -10,7 +10,7 @@ from hub.entities.helpers.contract import HelperKind
 from hub.entities.helpers.groups import GROUP
 from hub.entities.helpers.inputs import BOOLEAN, BUTTON, COUNTER, NUMBER, SELECT, TEXT
 from hub.entities.helpers.moments import DATETIME, TIMER
-from hub.entities.helpers.places import PERSON, SUN, ZONE
+from hub.entities.helpers.places import PERSON, SUN, SUN_SENSOR, ZONE
 from hub.entities.helpers.scene import SCENE
 from hub.entities.helpers.week import SCHEDULE
 
@@ -40,6 +40,7 @@ LATER: Mapping[tuple[str, str], str] = {
     ("binary_sensor", "threshold"): "limits",
     ("binary_sensor", "trend"): "limits",
     ("sensor", "derivative"): "rates",
+    ("sensor", "history_stats"): "history_stats",
     ("sensor", "integration"): "rates",
     ("sensor", "min_max"): "min_max",
     ("sensor", "statistics"): "sampled",
@@ -70,7 +71,7 @@ def platform_kind(section: str, platform: str) -> HelperKind | None:
 
 def kinds_in(config: Mapping[str, Any]) -> Iterator[HelperKind]:
     """Yield the kinds that a checked configuration may name helpers of, among those that need an import."""
-    yield from HELPERS.values()
+    yield from (*HELPERS.values(), SUN_SENSOR)
     for section, platform in LATER:
         named = config.get(section)
         if named and (not platform or any(each["platform"] == platform for each in named)):
@@ -81,6 +82,8 @@ def section_of(source: str, domain: str) -> str | None:
     """Return the section that names helpers of a source and a domain; None if that source makes none."""
     if (domain, source) in LATER:
         return domain
+    if source == SUN_SENSOR.source and domain == SUN_SENSOR.domain:
+        return source
     return source if (source, "") in LATER or source == domain in HELPERS else None
 
 

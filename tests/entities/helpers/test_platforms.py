@@ -47,6 +47,12 @@ def value_of(hub: HubFixture, entity_id: str) -> str | None:
     return state.state if state is not None else None
 
 
+def sensors_of(hub: HubFixture) -> list[str]:
+    """Return the sensors but those of the sun."""
+    found = [each.entity_id for each in hub.states.all("sensor")]
+    return [each for each in found if not each.startswith("sensor.sun_")]
+
+
 def with_rain(folder: Path) -> Path:
     place = folder / "custom_integrations/rain"
     place.mkdir(parents=True)
@@ -61,7 +67,7 @@ def with_rain(folder: Path) -> Path:
         ("sensor: [{platform: min_max}]", "sensor[0].entity_ids: "),
         ("sensor: {platform: min_max, entity_ids: sensor.a, type: most}", "sensor[0].type: "),
         ("sensor: [{platform: min_max, entity_ids: sensor.a}, {name: x}]", "sensor[1].platform: platform is missing"),
-        ("sensor: [{platform: min_mix}]", "with the platform min_mix; there are: derivative, group, integration"),
+        ("sensor: [{platform: min_mix}]", "with the platform min_mix; there are: derivative, group, history_stats"),
         ("sensor: [{platform: min_mix}]", "did you mean min_max?"),
         ("light: [{platform: hue}]", "comes along by the section home_assistant"),
         ("sensor: [{platform: rain}]", "sensor[0].street: street is missing"),
@@ -87,6 +93,11 @@ def with_rain(folder: Path) -> Path:
         (
             "utility_meter: {a: {source: sensor.a, cycle: daily, cron: 0 1 * * *}}",
             "utility_meter.a.cron: expected cron, or cycle",
+        ),
+        ("sensor: [{platform: history_stats, entity_id: light.a, state: 'on'}]", "[0].start: expected two of start"),
+        (
+            "sensor: [{platform: history_stats, entity_id: light.a, state: 'on', start: '{{', duration: 60}]",
+            "[0].start: ",
         ),
         ("sensor kitchen: [7]", "expected keys with values, among them platform, got 7"),
     ],
@@ -115,12 +126,12 @@ def test_a_broken_item_is_left_out_alone_and_the_integrations_that_others_name_a
 async def test_an_integration_gets_its_items_and_is_set_up_again_when_they_change(tmp_path: Path) -> None:
     more = {"only": None, "integrations": ("rain",)}
     async with home(with_rain(tmp_path), {"sensor": {"platform": "rain", "street": "Elm"}}, **more) as hub:
-        before = [each.entity_id for each in hub.states.all("sensor")]
+        before = sensors_of(hub)
         (tmp_path / "configuration.yaml").write_text("sensor: [{platform: rain, street: Oak}]")
 
         await hub._reload()
 
-        assert (before, [each.entity_id for each in hub.states.all("sensor")]) == (["sensor.elm"], ["sensor.oak"])
+        assert (before, sensors_of(hub)) == (["sensor.elm"], ["sensor.oak"])
 
 
 async def test_an_item_with_a_unique_id_keeps_what_people_decided_when_its_name_changes(tmp_path: Path) -> None:
@@ -131,7 +142,7 @@ async def test_an_item_with_a_unique_id_keeps_what_people_decided_when_its_name_
     async with home(tmp_path, {"sensor": [{**item, "name": "Warmest"}]}) as hub:
         state = hub.states.get("sensor.warm")
 
-        assert [each.entity_id for each in hub.states.all("sensor")] == ["sensor.warm"]
+        assert sensors_of(hub) == ["sensor.warm"]
         assert state is not None
         assert state.attributes["friendly_name"] == "Warmest"
 
@@ -139,12 +150,12 @@ async def test_an_item_with_a_unique_id_keeps_what_people_decided_when_its_name_
 async def test_items_of_one_name_without_unique_ids_are_two_entities(tmp_path: Path) -> None:
     item = {"platform": "min_max", "entity_ids": "sensor.a"}
     async with home(tmp_path, {"sensor": [item, item]}) as hub:
-        found = [each.entity_id for each in hub.states.all("sensor")]
+        found = sensors_of(hub)
         (tmp_path / "configuration.yaml").write_text("")
         await hub._reload()
 
         assert found == ["sensor.max_sensor", "sensor.max_sensor_2"]
-        assert hub.states.all("sensor") == []
+        assert sensors_of(hub) == []
 
 
 async def test_a_service_that_returns_data_returns_that_of_each_entity(tmp_path: Path) -> None:
@@ -248,3 +259,46 @@ async def test_an_agent_is_asked_before_it_moves_a_group_with_a_garage_door_in_i
             await hub.services.call_for_agent(
                 "cover", "open_cover", {"entity_id": "cover.cover_group"}, context=Context(SYSTEM)
             )
+
+
+MIDNIGHT = "{{ now().replace(hour=0, minute=0, second=0, microsecond=0) }}"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"start": MIDNIGHT, "end": "{{ now() }}"}, ["3.0", "3.5"]),
+        ({"start": MIDNIGHT, "end": "{{ now() }}", "type": "ratio"}, ["30.0", "33.3"]),
+        ({"start": MIDNIGHT, "duration": {"hours": 24}, "type": "count"}, ["2", "2"]),
+        ({"end": "{{ now() }}", "duration": "02:00:00"}, ["2.0", "2.0"]),
+        ({"start": "{{ as_timestamp(now()) + 60 }}", "duration": 60}, ["unknown", "unknown"]),
+        ({"start": MIDNIGHT, "end": "{{ now() }}", "state": ["off", "unavailable"], "type": "count"}, ["1", "1"]),
+    ],
+)
+async def test_history_tells_how_long_something_was_on(
+    more: dict[str, Any], expected: list[str], tmp_path: Path
+) -> None:
+    """It was on at midnight, off from 1:00 to 8:00, and is on since."""
+    stats = {"platform": "history_stats", "entity_id": "light.a", "state": "on", "name": "On", **more}
+    clock = ManualClock(START)
+    async with home(tmp_path, {}, only=(*ONLY, "history"), clock=clock) as hub:
+        for hours, state in ((-12, "on"), (-9, "off"), (-2, "on")):
+            hub.history.record_state("light.a", state, {}, None, START + hours * 3_600)
+    async with home(tmp_path, {"sensor": stats}, only=(*ONLY, "history"), clock=clock) as hub:
+        hub.states.set("light.a", "on")
+        await until(lambda: value_of(hub, "sensor.on") == expected[0])
+        await clock.advance(1_800)
+
+        assert value_of(hub, "sensor.on") == expected[1]
+
+
+async def test_the_sun_has_sensors_of_which_some_are_switched_off_at_first(tmp_path: Path) -> None:
+    async with home(tmp_path, {}) as hub:
+        sun = hub.states.get("sun.sun")
+        assert sun is not None
+        assert value_of(hub, "sensor.sun_next_dawn") == sun.attributes["next_dawn"][:19] + "+00:00"
+        assert value_of(hub, "sensor.sun_solar_elevation") is None
+
+        hub.entities.registry.update("entity", "sensor.sun_solar_elevation", disabled=False)
+
+        assert value_of(hub, "sensor.sun_solar_elevation") == str(sun.attributes["elevation"])
