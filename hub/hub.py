@@ -114,8 +114,9 @@ class Hub(Lifecycle):
             services=self.services,
             workspaces=self.workspaces,
             entities=self.entities,
+            egress=self.egress,
         )
-        self.nodes = nodes.nodes
+        self.nodes, self.phones_here = nodes.nodes, nodes.phones
         sandboxes = SandboxesComponent(base, agents=agents, tools=self.tools)
         self.sandboxes = sandboxes.sandboxes
         memory = MemoryComponent(base, db=self.db, agents=agents, services=self.services, people=people)
@@ -161,6 +162,7 @@ class Hub(Lifecycle):
                 channels=self.channels,
                 messaging=messaging,
                 entities=entities,
+                phones=self.phones_here,
                 reload=self._reload,
                 restart=self._restart,
                 stop=self._end,

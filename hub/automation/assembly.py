@@ -80,6 +80,7 @@ from hub.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from hub.automation.services.drafting import Drafted
+    from hub.nodes.phones import Phones
 
 
 class AutomationDependencies(Struct, frozen=True):
@@ -117,6 +118,7 @@ class AutomationDependencies(Struct, frozen=True):
     approvals: Approvals
     egress: Egress
     people: Callable[[], People]
+    phones: Callable[[], Phones]
     kinds: Kinds
     sources: Mapping[type, Any]
     zone: Callable[[], tzinfo]
@@ -350,7 +352,9 @@ class AutomationEngine:
             watch_limits(needs.bus),
             register_automation_services(services, self.automations, self.reload),
             AgentRunService(self._runs, needs.agents, self._addresses, self._delivery).register(services),
-            Messages(self._addresses, self._delivery, needs.agents, needs.people).register(services, needs.bus),
+            Messages(self._addresses, self._delivery, needs.agents, needs.people, needs.phones).register(
+                services, needs.bus
+            ),
             MemoryServices(needs.memory, needs.agents, needs.clock).register(services),
             register_tools(services, needs.tools, needs.agents, needs.redactor.redact),
             register_system_events(services, self.system_events, needs.agents),

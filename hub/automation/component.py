@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +38,9 @@ from hub.sessions.store import SessionStore
 from hub.storage.component import StorageComponent
 from hub.tools.component import ToolsComponent
 
+if TYPE_CHECKING:
+    from hub.nodes.phones import Phones
+
 MAKING = frozenset({"automation.save", "automation.duplicate", "blueprint.use", "cron.add", "cron.update"})
 """Methods that make or change an automation; their answer has its `id`."""
 MAKERS_EVERY_S = 0.8
@@ -63,6 +66,7 @@ class AutomationComponentDependencies(Struct, frozen=True):
     channels: ChannelRegistry
     messaging: MessagingComponent
     entities: EntitiesComponent
+    phones: Callable[[], Phones]
     reload: Callable[[], Awaitable[ReloadResult]]
     restart: Callable[[], None]
     stop: Callable[[], None]
@@ -106,6 +110,7 @@ class AutomationComponent(Component):
                 approvals=tools.approvals,
                 egress=needs.security.egress,
                 people=needs.security.current_people,
+                phones=needs.phones,
                 kinds=Kinds(base.schemas.kinds),
                 sources={
                     Webhooks: self._webhooks,

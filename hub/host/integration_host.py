@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from zoneinfo import ZoneInfo
 
 from hub.agent.agents import Agents
@@ -73,6 +73,9 @@ from hub.tools.agent_secrets import AgentSecrets
 from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
+if TYPE_CHECKING:
+    from hub.nodes.phones import Phones
+
 
 class HubParts(Protocol):
     """The parts of the hub behind the hosts of all integrations."""
@@ -106,6 +109,7 @@ class HubParts(Protocol):
     gateway: Gateway
     pages: PageTable
     nodes: NodeRegistry
+    phones_here: Callable[[], Phones]
     entities: HomeEntities
     targets: Targets
     sandboxes: Sandboxes
@@ -139,7 +143,7 @@ class IntegrationHost:
         self.tools = HostTools(hub.tools, registrations)
         self.models = HostModels(hub.models, registrations)
         self.memory = HostMemory(hub.memory, registrations)
-        self.nodes = HostNodes(hub.nodes, registrations)
+        self.nodes = HostNodes(hub.nodes, hub.phones_here, registrations)
         self.sandboxes = HostSandboxes(hub.sandboxes, registrations)
         self.services = HostServices(hub.services, registrations, domain)
         self.commands = HostCommands(hub.commands, registrations)

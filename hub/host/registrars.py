@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hub.core.context import Authority, Context
 from hub.core.errors import Unauthorized
@@ -31,6 +31,9 @@ from hub.sandbox.contract import Sandbox, SandboxEngine
 from hub.sandbox.sandboxes import Sandboxes
 from hub.tools.contract import Tool, ToolCall
 from hub.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from hub.nodes.phones import Carrier, Phone, Phones
 
 
 class HostChannels:
@@ -133,10 +136,23 @@ class HostMemory:
 
 
 class HostNodes:
-    """The node transports of an integration."""
+    """The node transports of an integration, its phones, and its ways to phones."""
 
-    def __init__(self, registry: NodeRegistry, registrations: Registrations) -> None:
-        self._registry, self._registrations = registry, registrations
+    def __init__(self, registry: NodeRegistry, phones: Callable[[], Phones], registrations: Registrations) -> None:
+        self._registry, self._phones, self._registrations = registry, phones, registrations
+
+    @property
+    def phones(self) -> Phones:
+        """All phones, for reading and calling."""
+        return self._phones()
+
+    def add_phone(self, phone: Phone) -> Callable[[], Any]:
+        """Offer a phone; see `Phones.add`."""
+        return self._registrations.keep(self._phones().add(phone))
+
+    def carry(self, carrier: Carrier) -> Callable[[], Any]:
+        """Add a way to phones; see `Phones.carry`."""
+        return self._registrations.keep(self._phones().carry(carrier))
 
     async def add(self, transport: NodeTransport) -> Callable[[], Any]:
         """Start a transport that nodes connect by.

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hub.agent.workspace.workspace import Workspaces
 from hub.core.component import Component
 from hub.core.events import Event
 from hub.core.services import ServiceRegistry
 from hub.core.stages import Stage
-from hub.core.surfaces import PAIRING, READ, Method, MethodGroups, Push
+from hub.core.surfaces import PAIRING, READ, Method, MethodGroups, Push, Route, RouteGroups
 from hub.entities.entities import HomeEntities
 from hub.foundation import Foundation
 from hub.gateway.access.auth import CallClient
 from hub.gateway.connection.server import Gateway
 from hub.gateway.node_events import NodeEvents
 from hub.gateway.node_socket import SocketNodes
+from hub.integration.json_storage import JsonStorage
 from hub.nodes.commands import CommandRules
 from hub.nodes.offered_tools import OfferedTools
 from hub.nodes.records import NodeRecords
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED, NodeRegistry
 from hub.nodes.sensors import NodeSensors
-from hub.nodes.services import NodeServices
+from hub.nodes.services import NOTIFY, NodeServices
 from hub.nodes.surfaces import EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED, NodeSurfaces
 from hub.nodes.tool import NodesTool
 from hub.nodes.work import PendingWork
+from hub.security.egress import Egress
 from hub.storage.database import Database
 from hub.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from hub.nodes.node_phones import NodePhones
+    from hub.nodes.phones import Phones
 
 BOOTSTRAP = "bootstrap"
 
@@ -48,6 +55,7 @@ class NodesComponent(Component):
         services: ServiceRegistry,
         workspaces: Workspaces,
         entities: HomeEntities,
+        egress: Egress,
     ) -> None:
         self._base = base
         self._gateway = gateway
@@ -59,7 +67,26 @@ class NodesComponent(Component):
         self._sensors = NodeSensors(entities)
         self._events = NodeEvents(self.nodes, gateway, self._sensors)
         tools.register(NodesTool(self.nodes, workspaces.keep_from_outside).tool())
-        self._services = NodeServices(services, self.nodes, self._sensors)
+        self._services, self._entities, self._egress = services, entities, egress
+        self._phones: Phones | None = None
+        self._node_phones: NodePhones | None = None
+        NodeServices(services, self.nodes, self._notify_phone)
+
+    def phones(self) -> Phones:
+        """Return the phones of the home; a home without one imports nothing of them."""
+        if self._phones is None:
+            from hub.nodes.node_phones import NodePhones
+            from hub.nodes.phones import Phones
+            from hub.nodes.shown import ShownNotifications
+
+            base, gateway = self._base, self._gateway
+            storage = JsonStorage(base.home.storage / "notifications.json")
+            shown = ShownNotifications(
+                base.bus, base.clock.time, storage, gateway.authenticator.authority_of, self._sign
+            )
+            self._phones = Phones(self._services, self._entities, shown)
+            self._node_phones = NodePhones(self._phones, self.nodes, self._person_of)
+        return self._phones
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that loads the records and accepts connections."""
@@ -83,6 +110,15 @@ class NodesComponent(Component):
     def methods(self) -> MethodGroups:
         """Return the methods about nodes, and those for nodes."""
         return {"nodes": self._load_methods}
+
+    def routes(self) -> RouteGroups:
+        """Return the addresses of what was shown on phones."""
+        return {"notifications": self._load_routes}
+
+    def _load_routes(self) -> Iterable[Route]:
+        from hub.nodes.methods.notification_routes import NotificationRoutes
+
+        return NotificationRoutes(self.phones().shown, self._gateway, self._egress).routes()
 
     def _load_methods(self) -> Iterable[Method]:
         from hub.nodes.methods.node_side import NodeSideMethods
@@ -113,7 +149,18 @@ class NodesComponent(Component):
         if self._gateway.devices is not None:
             await self._gateway.devices.remove(device_id, "node")
         self._sensors.forget(device_id)
-        self._services.forget(device_id)
+        if self._node_phones is not None:
+            self._node_phones.forget(device_id)
+
+    def _sign(self, path: str, life_s: float) -> str:
+        return self._gateway.signed_paths.sign(path, life_s)
+
+    async def _notify_phone(self, said: Mapping[str, Any]) -> None:
+        await self.phones().notify_device(said)
+
+    def _person_of(self, node_id: str) -> str | None:
+        grant = self._gateway.devices.grant(node_id, "node") if self._gateway.devices is not None else None
+        return grant.owner if grant is not None else None
 
     def _requested(self, event: Event) -> None:
         """Tell clients about a request; a device from a setup code has its first commands approved at once."""
@@ -148,7 +195,10 @@ class NodesComponent(Component):
         record = self.nodes.records.get(node_id)
         if record is not None and record.approved_ms is not None:
             self._sensors.appear(record)
-            self._services.follow(record)
+            if NOTIFY in record.commands:
+                self.phones()
+            if self._node_phones is not None:
+                self._node_phones.follow(record)
 
     def _push(self, name: str, payload: dict[str, object], scope: str) -> None:
         self._gateway.push(Push(name, payload | {"ts": int(self._base.clock.time() * 1000)}, scope=scope))

@@ -33,12 +33,7 @@ class NodeSensors:
 
     def appear(self, record: NodeRecord) -> None:
         """Add an approved node to the devices of the home."""
-        self._entities.registry.device_for(SOURCE, _device(record))
-
-    def node_of(self, device_id: str) -> str:
-        """Return the node id of a device; the device's own if it is not a node."""
-        device = self._entities.registry.devices.get(device_id)
-        return next(iter(device.identifiers)) if device is not None and device.source == SOURCE else device_id
+        self._entities.registry.device_for(SOURCE, device_of(record))
 
     def report(self, record: NodeRecord, data: Any) -> dict[str, Any] | None:
         """Set a node's sensors from its `node.host.stats`; return the accepted values, None if malformed."""
@@ -79,7 +74,7 @@ class NodeSensors:
                 "sensor",
                 f"{record.id} {name}",
                 name,
-                device=_device(record),
+                device=device_of(record),
                 device_class="data_size" if unit else None,
                 unit=unit,
                 entity_category="diagnostic",
@@ -92,7 +87,8 @@ class NodeSensors:
         handle.set(state)
 
 
-def _device(record: NodeRecord) -> DeviceInfo:
+def device_of(record: NodeRecord) -> DeviceInfo:
+    """Return what a node is among the devices of the home."""
     about = record.about
     return DeviceInfo(
         frozenset({record.id}),

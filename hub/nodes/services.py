@@ -1,28 +1,35 @@
-"""The services of nodes, for automations: `node.invoke`, `node.notify`, and notifications in Home Assistant's words."""
+"""The services of nodes, for automations: `node.invoke` and `node.notify`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from hub.core.errors import Forbidden, NotFound
-from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Range, Required, Schema, boolean, number, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
-from hub.core.slugs import slugify
 from hub.nodes.commands import ADMIN_COMMANDS, matches
 from hub.nodes.records import NodeRecord
 from hub.nodes.registry import INVOKE_LIMIT_S, NodeRegistry
-from hub.nodes.sensors import NodeSensors
 
 NOTIFY = "system.notify"
 _NAME = All(string, Length(min=1, max=128))
+NOTICE = {
+    Required("message", description="The text."): All(string, Length(min=1, max=4_000)),
+    Optional("title", description="Above it."): All(string, Length(max=200)),
+    Optional("data", default=dict, description="Buttons, picture, tag and so on, as for Home Assistant's apps."): dict,
+}
+NOTICE_FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "message": {"description": "The text.", "required": True},
+    "title": {"description": "Above it."},
+    "data": {"description": "Buttons, picture, tag and so on, as Home Assistant's apps take them."},
+}
+SHOW = "Show a notification on a phone."
 _NOTICE = {
     Required("message"): All(string, Length(min=1, max=4_000)),
     Optional("title"): All(string, Length(min=1, max=200)),
 }
-_LIKE_HOME_ASSISTANT = {**_NOTICE, Optional("data", description="Accepted for blueprints; not used."): object}
 _FIELDS: Mapping[str, Mapping[str, Any]] = {
     "message": {"description": "The text.", "required": True},
     "title": {"description": "Above it."},
@@ -36,12 +43,16 @@ class NodeServices:
     Args:
         services: Registers the services.
         nodes: The nodes.
-        sensors: Knows the devices that nodes are.
+        notify_phone: Shows a notification on the phone that is a device.
     """
 
-    def __init__(self, services: ServiceRegistry, nodes: NodeRegistry, sensors: NodeSensors) -> None:
-        self._services, self._nodes, self._sensors = services, nodes, sensors
-        self._own: dict[str, tuple[str, Unsubscribe]] = {}
+    def __init__(
+        self,
+        services: ServiceRegistry,
+        nodes: NodeRegistry,
+        notify_phone: Callable[[Mapping[str, Any]], Awaitable[None]],
+    ) -> None:
+        self._nodes, self._notify_phone = nodes, notify_phone
         services.register(
             "node",
             "invoke",
@@ -69,29 +80,16 @@ class NodeServices:
         node = {"node": {"description": "Its name or id.", "required": True}, **_FIELDS}
         schema = Schema({Required("node"): _NAME, **_NOTICE})
         services.register("node", "notify", self._notify, schema, description=_SHOW, fields=node)
-        device = {"device_id": {"description": "The device.", "required": True}, **_FIELDS}
-        schema = Schema({Required("device_id"): _NAME, **_LIKE_HOME_ASSISTANT})
-        services.register("mobile_app", "notify", self._notify_device, schema, description=_SHOW, fields=device)
+        schema = Schema({Required("device_id"): _NAME, **NOTICE})
+        fields = {"device_id": {"description": "The device.", "required": True}, **NOTICE_FIELDS}
+        services.register("mobile_app", "notify", self._notify_device, schema, description=SHOW, fields=fields)
 
-    def follow(self, record: NodeRecord) -> None:
-        """Register a service for a node that shows notifications: `notify.mobile_app_<name>`."""
-        name = f"mobile_app_{slugify(record.title)[:80]}"
-        if record.id in self._own and self._own[record.id][0] == name:
-            return
-        self.forget(record.id)
-        if NOTIFY not in record.commands or self._services.get("notify", name) is not None:
-            return
-
-        async def notify(call: ServiceCall) -> None:
-            await self._show(record, call.data)
-
-        schema = Schema(_LIKE_HOME_ASSISTANT)
-        self._own[record.id] = name, self._services.register("notify", name, notify, schema, description=_SHOW)
-
-    def forget(self, node_id: str) -> None:
-        """Remove the service of a node."""
-        if node_id in self._own:
-            self._own.pop(node_id)[1]()
+    async def show(self, record: NodeRecord, params: Mapping[str, Any]) -> None:
+        """Show a notification on a node, now or when it next connects."""
+        if self._nodes.get(record.id) is None:
+            await self._nodes.queue(record.id, NOTIFY, params)
+        else:
+            await self._nodes.invoke(record.id, NOTIFY, params)
 
     async def _invoke(self, call: ServiceCall) -> Mapping[str, Any]:
         data, record = call.data, self._found(call.data["node"])
@@ -103,17 +101,11 @@ class NodeServices:
         return await self._nodes.invoke(record.id, data["command"], data["params"], timeout_s=data["timeout_s"])
 
     async def _notify(self, call: ServiceCall) -> None:
-        await self._show(self._found(call.data["node"]), call.data)
+        params = {"title": call.data.get("title", "Homarus"), "body": call.data["message"]}
+        await self.show(self._found(call.data["node"]), params)
 
     async def _notify_device(self, call: ServiceCall) -> None:
-        await self._show(self._found(self._sensors.node_of(call.data["device_id"])), call.data)
-
-    async def _show(self, record: NodeRecord, data: Mapping[str, Any]) -> None:
-        params = {"title": data.get("title", "Homarus"), "body": data["message"]}
-        if self._nodes.get(record.id) is None:
-            await self._nodes.queue(record.id, NOTIFY, params)
-        else:
-            await self._nodes.invoke(record.id, NOTIFY, params)
+        await self._notify_phone(call.data)
 
     def _found(self, given: str) -> NodeRecord:
         record = self._nodes.records.find(given)

@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from hub.core.context import Context
 from hub.core.errors import Forbidden, NotFound
 from hub.nodes.commands import CommandRules
 from hub.nodes.failures import NodeRefused
-from hub.nodes.sensors import NodeSensors
-from hub.nodes.services import NodeServices
 from hub.tools.contract import ToolResult
 from tests.integrations.tools.standing import Standing
 from tests.nodes.making import Cable, ScriptedNode, admit
@@ -33,8 +30,6 @@ class Bench(Standing):
     async def open(self) -> None:
         self.nodes.configure(CommandRules(allow=("camera.snap",), unasked=("device.status",)))
         self.tools.ask = self.approvals.ask
-        self.sensors = NodeSensors(self.entities)
-        self.notices = NodeServices(self.services, self.nodes, self.sensors)
         cable = self.cable = Cable()
         await self.db.open()
         await self.approvals.open()
@@ -193,23 +188,3 @@ async def test_services_ask_and_notify_and_wait_for_a_node_that_is_away(bench: B
     tainted, run = Context(bench.owner.narrow(tainted=True)), {"node": "Laptop", "command": "system.run"}
     with pytest.raises(Forbidden, match=r"system\.run"):
         await bench.services.call("node", "invoke", run, context=tainted)
-
-
-async def test_a_phone_is_notified_in_the_words_of_home_assistant(bench: Bench) -> None:
-    record, context = bench.nodes.surfaces.require(bench.phone.id), Context(bench.owner)
-    bench.sensors.appear(record)
-    bench.notices.follow(record)
-    [device] = bench.registry.devices
-    said = {"message": "Tea", "title": "Kitchen", "data": {"tag": "tea"}}
-    await bench.services.call("mobile_app", "notify", {"device_id": device, **said}, context=context)
-    await bench.services.call("notify", "mobile_app_anna_s_phone", said, context=context)
-    bench.notices.follow(replace(record, label="Anna"))
-    renamed = bench.services.get("notify", "mobile_app_anna")
-    bench.notices.forget(record.id)
-
-    assert renamed is not None
-    assert bench.services.get("notify", "mobile_app_anna") is None
-    assert bench.phone.asked == [("system.notify", {"title": "Kitchen", "body": "Tea"})] * 2
-    assert bench.services.get("notify", "mobile_app_anna_s_phone") is None
-    with pytest.raises(NotFound, match="there is no node plug"):
-        await bench.services.call("mobile_app", "notify", {"device_id": "plug", **said}, context=context)

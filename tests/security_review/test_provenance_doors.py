@@ -410,6 +410,7 @@ ELSEWHERE = {
     },
     "route": {
         "PUT /api/webhook/{webhook_id}": "as POST",
+        "POST /api/notification/{key}/{what}": "as event.fire",
         "POST /api/rpc": "the methods",
         "POST /memory/save": "memory.write",
         "POST /questions/answer": "question.resolve",

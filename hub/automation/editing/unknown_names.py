@@ -106,7 +106,7 @@ FOREIGN_EVENTS: Mapping[str, str] = {
     "telegram_command": "message_received",
     **dict.fromkeys(("zha_event", "deconz_event", "hue_event", "knx_event", "shelly.click"), ""),
     **dict.fromkeys(("zwave_js_value_notification", "zwave_js_notification", "lutron_caseta_button_event"), ""),
-    **dict.fromkeys(("mobile_app_notification_action", "ios.action_fired", "telegram_callback", "imap_content"), ""),
+    **dict.fromkeys(("ios.action_fired", "telegram_callback", "imap_content"), ""),
 }
 """Events of Home Assistant that nothing here fires, and what is fired instead."""
 

@@ -83,6 +83,8 @@ TRIED_EVENTS = frozenset(
         "message_received",
         "message_rejected",
         "message_sent",
+        "mobile_app_notification_action",
+        "mobile_app_notification_cleared",
         "mqtt_message",
         "node_connected",
         "node_disconnected",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hub.agent.agents import Agents
 from hub.automation.services.addresses import Addresses, DeliveryTarget
 from hub.automation.services.delivery import ResultDelivery
-from hub.core.errors import InvalidRequest
+from hub.core.errors import HubError, InvalidRequest
 from hub.core.events import EventBus, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Exclusive, Length, Optional, Schema, ensure_list, slug, string
@@ -17,6 +18,9 @@ from hub.core.slugs import object_id
 from hub.messaging.places import chat_or_last
 from hub.security.people import People
 from hub.sessions.keys import SessionKey
+
+if TYPE_CHECKING:
+    from hub.nodes.phones import Phones
 
 TEXT_LIMIT = 100_000
 
@@ -42,7 +46,7 @@ NOTIFY_SCHEMA = Schema(
         Exclusive("text", "text", description="Alias for message."): _TEXT,
         Optional("title", description="Title."): All(string, Length(min=1, max=200)),
         Optional("target", description="Ids of people; the owner if omitted."): ensure_list(slug),
-        Optional("data", default=dict, description="Accepted for Home Assistant blueprints and ignored."): dict,
+        Optional("data", default=dict, description="Buttons, picture, tag …: it is then for their phones."): dict,
     }
 )
 
@@ -52,6 +56,7 @@ class Messages:
 
     Args:
         people: The people of this home as configured now; each has `notify.<id>`.
+        phones: Returns the phones: what has `data` is for phones, and is shown there if its person has one.
     """
 
     def __init__(
@@ -60,7 +65,9 @@ class Messages:
         delivery: ResultDelivery,
         agents: Agents,
         people: Callable[[], People],
+        phones: Callable[[], Phones],
     ) -> None:
+        self._phones = phones
         self._addresses = addresses
         self._delivery = delivery
         self._agents = agents
@@ -146,6 +153,9 @@ class Messages:
 
     async def _notify(self, call: ServiceCall) -> Mapping[str, Any]:
         targets = call.data.get("target")
+        owners = [None, *(each.id for each in self._people().owners())]
+        if (shown := await self._on_phones(call, targets or owners)) is not None:
+            return shown
         if not targets:
             return await self._say(await self._addresses.last(self._agents.default().id), _titled(call.data), call)
         places = [await self._addresses.of_person(person_id) for person_id in targets]
@@ -154,9 +164,36 @@ class Messages:
 
     def _to_person(self, person_id: str) -> Callable[[ServiceCall], Any]:
         async def notify(call: ServiceCall) -> Mapping[str, Any]:
+            if (shown := await self._on_phones(call, [person_id])) is not None:
+                return shown
             return await self._say(await self._addresses.of_person(person_id), _titled(call.data), call)
 
         return notify
+
+    async def _on_phones(self, call: ServiceCall, people: Sequence[str | None]) -> Mapping[str, Any] | None:
+        """Show on the phones of some people what only a phone can; None when it is for a conversation.
+
+        Raises:
+            HubError: None of their phones shows it.
+        """
+        if not call.data["data"]:
+            return None
+        from hub.nodes.notification import notification  # with the first that is for phones
+
+        note = notification(_text(call.data), call.data.get("title"), call.data["data"])
+        home, phones = self._phones(), self._phones().of_people(people)
+        if not phones and (note.clears or note.is_command):
+            raise InvalidRequest(
+                phrase("{message} is for phones, and none is paired: open /p on one", message=note.message)
+            )
+        if not phones:
+            return None
+        ended = await asyncio.gather(*(home.notify(each, note) for each in phones), return_exceptions=True)
+        shown = [each for each in ended if isinstance(each, dict)]
+        for each in ended:
+            if isinstance(each, BaseException) and (not shown or not isinstance(each, HubError)):
+                raise each
+        return {"phones": shown}
 
     async def _say(self, place: DeliveryTarget, text: str, call: ServiceCall, *, at: int = 0) -> Mapping[str, Any]:
         key = f"{call.idempotency_key}:{at}" if call.idempotency_key is not None else None

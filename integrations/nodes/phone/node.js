@@ -15,9 +15,10 @@ export class CommandFailed extends Error {
 const number = (value, otherwise, low, high) => Math.min(Math.max(Number.isFinite(value) ? value : otherwise, low), high);
 const wait = ms => new Promise(resolve => setTimeout(resolve, ms));
 
-// `allowed(name)` says whether a switch is on, `show(url)` puts an address on the page, `registration()` is the worker's,
-// `tapped(limit)` waits until the person agrees to show a screen, which a browser permits after a press alone.
-export function commandsOf({allowed, show, registration, tapped}) {
+// `allowed(name)` says whether a switch is on, `show(url)` puts an address on the page, `notice(said)` a notification,
+// `registration()` is the worker's, `tapped(limit)` waits until the person agrees to show a screen, which a browser permits
+// after a press alone.
+export function commandsOf({allowed, show, notice, registration, tapped}) {
   async function stream(params, audio) {
     if (!allowed("camera") || (audio && !allowed("microphone"))) {
       throw new CommandFailed(audio ? "MICROPHONE_PERMISSION_REQUIRED" : "CAMERA_PERMISSION_REQUIRED", "it is switched off on the phone");
@@ -143,12 +144,15 @@ export function commandsOf({allowed, show, registration, tapped}) {
     );
   }
 
-  async function notify({title, body}) {
+  async function notify(said) {
     if (!allowed("notifications") || Notification.permission === "denied") {
       throw new CommandFailed("NOTIFICATION_PERMISSION_REQUIRED", "they are not permitted on the phone");
     }
-    const worker = await registration();
-    await worker.showNotification(String(title || "Homarus"), {body: String(body || ""), icon: "/p/icon.svg"});
+    notice(said);
+    if (!said.clear) {
+      const worker = await registration();
+      await worker.showNotification(String(said.title || "Homarus"), self.noticeOptions(said));
+    }
     return {};
   }
 

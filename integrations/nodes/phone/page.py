@@ -23,6 +23,8 @@ _FILES = {
     "phone.js": "text/javascript",
     "node.js": "text/javascript",
     "wire.js": "text/javascript",
+    "notice.js": "text/javascript",
+    "notices.js": "text/javascript",
     "sw.js": "text/javascript",
     "phone.css": "text/css",
     "icon.svg": "image/svg+xml",

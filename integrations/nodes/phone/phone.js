@@ -1,5 +1,6 @@
 // The page: pairs, keeps two sockets (node and operator), answers what the node is asked, and holds a chat.
 import {commandsOf, CommandFailed, platform} from "/p/node.js";
+import {noticesIn} from "/p/notices.js";
 import {identity, keep, kept, Refused, tokenOf, Wire} from "/p/wire.js";
 
 const OPERATOR_SCOPES = ["operator.read", "operator.write"];
@@ -24,12 +25,9 @@ if (code || location.search) {
   history.replaceState(null, "", location.pathname);
 }
 
-const commands = commandsOf({
-  allowed: name => switches[name] === true,
-  show: address,
-  tapped,
-  registration: async () => (await registering) || Promise.reject(new CommandFailed("UNAVAILABLE", "this browser has no service worker")),
-});
+const registration = async () => (await registering) || Promise.reject(new CommandFailed("UNAVAILABLE", "this browser has no service worker"));
+const notices = noticesIn(at("notice-list"), say, registration);
+const commands = commandsOf({allowed: name => switches[name] === true, show: address, notice: notices.show, registration, tapped});
 
 async function start() {
   const missing = await whatIsMissing();
@@ -40,6 +38,8 @@ async function start() {
     return;
   }
   registering = navigator.serviceWorker?.register("/p/sw.js", {scope: "/p"}).then(() => navigator.serviceWorker.ready).catch(() => null);
+  navigator.serviceWorker?.addEventListener("message", event => notices.show(event.data));
+  registering?.then(async worker => (await worker?.getNotifications?.())?.forEach(each => each.data && notices.show(each.data))).catch(() => null);
   own = await identity();
   for (const box of document.querySelectorAll("#switches input")) {
     box.checked = switches[box.name] = (await kept(`switch-${box.name}`)) === true;

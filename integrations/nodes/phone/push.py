@@ -11,12 +11,13 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from hub.core.context import Authority
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound, Unavailable
-from hub.core.events import Event, Unsubscribe
+from hub.core.events import Event
 from hub.core.extras import install_command
 from hub.core.schema import All, Coerce, In, Length, Match, Optional, Range, Required, Schema, ensure_list, slug, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
@@ -25,9 +26,14 @@ from hub.nodes.contract import EVENT_NOTICE
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
+    from hub.nodes.notification import Notification
+    from hub.nodes.phones import Phone
+    from hub.nodes.shown import Shown
 
 SUBSCRIPTIONS_LIMIT = 50
 BODY_CHARS = 1_000
+PAYLOAD_BYTES = 3_800
+"""What push services take of a message, less what the encryption adds."""
 TTL_S = 86_400
 TOKEN_LIFE_S = 43_200
 GONE = frozenset({404, 410})
@@ -79,6 +85,10 @@ class WebPush:
         contact: The address for a push service's questions.
     """
 
+    name = "web push"
+    rank = 20
+    takes_commands = False
+
     def __init__(self, host: IntegrationHost, contact: str) -> None:
         self._host = host
         self._contact = contact
@@ -86,7 +96,7 @@ class WebPush:
         self._key = ""
         self._subscriptions: list[dict[str, Any]] = []
         self._saving = asyncio.Lock()
-        self._unlisten: Unsubscribe | None = None
+        self._unlisten: Callable[[], Any] | None = None
 
     async def open(self) -> None:
         """Load the subscriptions, and serve.
@@ -111,6 +121,26 @@ class WebPush:
         host.services.register("notify", self._notify, _SERVICE, optional, agent=AgentRule.ASK, description=told)
         self._listen()
 
+    async def carry(self, phone: Phone, note: Notification, shown: Shown) -> bool:
+        """Show a notification on a phone whose page is closed; see `Carrier`."""
+        from hub.nodes.node_phones import page_params  # is there where a phone is
+
+        valid, principal = self._host.methods.all_valid, f"device:{phone.id}"
+        meant = [each for each in self._subscriptions if each["principal"] == principal and valid(each["links"])]
+        if not meant:
+            return False
+        said = {"title": note.title or "Homarus", "body": note.message[:BODY_CHARS], **page_params(note, shown)}
+        if len(json.dumps(said, ensure_ascii=False).encode()) > PAYLOAD_BYTES:
+            said = {**said, "body": note.message[:200], "buttons": said.get("buttons", [])[:2]}
+        headers = {"TTL": str(note.ttl_s), "Urgency": "high" if note.level >= 4 else "normal"}
+        if note.tag:
+            headers["Topic"] = _text(sha256(note.tag.encode()).digest())[:32]
+        results = await asyncio.gather(*(self._send(each, said, headers) for each in meant))
+        await self._forget_gone(meant, results)
+        if not any(each["ok"] for each in results):
+            raise Unavailable(f"no push service took it: {results}"[:500])
+        return True
+
     async def send(
         self, title: str, body: str, who: Callable[[Authority], bool], *, ttl_s: int = TTL_S, **more: str
     ) -> list[dict[str, Any]]:
@@ -134,17 +164,20 @@ class WebPush:
         shown = {"title": title, "body": body, **{name: value for name, value in more.items() if value}}
         headers = {"TTL": str(ttl_s), "Urgency": "high" if topic in URGENT else "normal"}
         results = await asyncio.gather(*(self._send(each, shown, headers) for each in meant))
+        await self._forget_gone(meant, results)
+        return [{key: value for key, value in each.items() if key != "gone"} for each in results]
+
+    async def _forget_gone(self, meant: list[dict[str, Any]], results: list[dict[str, Any]]) -> None:
         gone = {each["endpoint"] for each, result in zip(meant, results, strict=True) if result["gone"]}
         if gone:
             await self._keep([each for each in self._subscriptions if each["endpoint"] not in gone])
-        return [{key: value for key, value in each.items() if key != "gone"} for each in results]
 
     def _meant(self, who: Callable[[Authority], bool]) -> list[dict[str, Any]]:
         authority_of = self._host.methods.authority_of
         return [each for each in self._subscriptions if who(authority_of(each["principal"]))]
 
     async def _send(
-        self, subscription: Mapping[str, Any], said: Mapping[str, str], how: Mapping[str, str]
+        self, subscription: Mapping[str, Any], said: Mapping[str, Any], how: Mapping[str, str]
     ) -> dict[str, Any]:
         place = urlsplit(subscription["endpoint"])
         shown: dict[str, Any] = {"service": place.hostname, "ok": False, "gone": False}
@@ -264,7 +297,8 @@ class WebPush:
     def _listen(self) -> None:
         """Listen to notices while a browser is subscribed: without one, none is made."""
         if self._subscriptions and self._unlisten is None:
-            self._unlisten = self._host.bus.listen(EVENT_NOTICE, self._noticed)
+            undo = self._host.bus.listen(EVENT_NOTICE, self._noticed), self._host.nodes.carry(self)
+            self._unlisten = lambda: [each() for each in undo]
         elif not self._subscriptions and self._unlisten is not None:
             self._unlisten()
             self._unlisten = None

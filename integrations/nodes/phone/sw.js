@@ -1,4 +1,5 @@
 // The service worker: shows what is pushed while the page is closed. It keeps nothing and answers no request.
+importScripts("/p/notice.js");
 addEventListener("install", () => skipWaiting());
 addEventListener("activate", event => event.waitUntil(clients.claim()));
 
@@ -9,10 +10,36 @@ addEventListener("push", event => {
   } catch {
     // a push without data that can be read still has to show something
   }
-  event.waitUntil(registration.showNotification(said.title || "Homarus", {body: said.body || "", icon: "/p/icon.svg", tag: said.tag}));
+  event.waitUntil(said.clear ? removeNotice(registration, said) : registration.showNotification(said.title || "Homarus", noticeOptions(said)));
 });
 
 addEventListener("notificationclick", event => {
+  const said = event.notification.data || {};
+  const button = event.action ? said.buttons?.[Number(event.action)] : undefined;
+  if (button?.replies) {
+    event.waitUntil(open("/p", said)); // it stays, and the page asks for the text
+    return;
+  }
   event.notification.close();
-  event.waitUntil(clients.matchAll({type: "window"}).then(found => found[0] ? found[0].focus() : clients.openWindow("/p")));
+  if (button && !button.uri) {
+    event.waitUntil(tellHub(button.press).catch(() => registration.showNotification(said.title || "Homarus", noticeOptions(said))));
+    return;
+  }
+  event.waitUntil(open(button?.uri || said.url || said.path || "/p", said));
 });
+
+addEventListener("notificationclose", event => {
+  const {cleared} = event.notification.data || {};
+  if (cleared) {
+    event.waitUntil(tellHub(cleared).catch(() => null));
+  }
+});
+
+async function open(url, said) {
+  const [page] = await clients.matchAll({type: "window"});
+  if (url !== "/p" || !page) {
+    return clients.openWindow(url);
+  }
+  page.postMessage(said);
+  return page.focus();
+}

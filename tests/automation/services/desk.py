@@ -47,7 +47,9 @@ class Desk:
         self.events = SystemEvents(house.db, house.sessions, house.bus, house.clock)
         house.runner.on_begin(self.events.before)
         AgentRunService(self.runs, house.agents, self.addresses, self.delivery).register(self.services)
-        self.messages = Messages(self.addresses, self.delivery, house.agents, lambda: self.post.people)
+        self.messages = Messages(
+            self.addresses, self.delivery, house.agents, lambda: self.post.people, house.phones_here
+        )
         self.messages.register(self.services, house.bus)
         register_system_events(self.services, self.events, house.agents)
         self.heartbeats = Heartbeats(

@@ -211,7 +211,9 @@ async def test_services_of_people_follow_the_configuration(desk: Desk) -> None:
         "notify.me",
         "notify.anna",
     }
-    messages = Messages(desk.addresses, desk.delivery, desk.post.agents, lambda: desk.post.people)
+    messages = Messages(
+        desk.addresses, desk.delivery, desk.post.agents, lambda: desk.post.people, desk.post.phones_here
+    )
 
     messages.register(desk.services, desk.post.bus)()
 

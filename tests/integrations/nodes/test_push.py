@@ -15,8 +15,12 @@ from aiohttp.test_utils import TestServer
 from hub.core.context import SCOPES, SYSTEM, Authority, Context
 from hub.core.errors import NotFound
 from hub.core.services import ServiceRegistry
+from hub.entities.description import DeviceInfo
 from hub.integration.json_storage import JsonStorage
 from hub.nodes.contract import EVENT_NOTICE
+from hub.nodes.notification import notification
+from hub.nodes.phones import Phone
+from hub.nodes.shown import Shown
 from hub.security.egress import Egress
 from hub.security.people import People, Person
 from integrations.nodes.phone.push import WebPush
@@ -43,6 +47,13 @@ class Service:
         return web.Response(status=self.status)
 
 
+class Ways:
+    """Takes the ways to phones."""
+
+    def carry(self, carrier: Any) -> Any:
+        return bool
+
+
 @pytest.fixture
 async def service() -> AsyncIterator[Service]:
     found, app = Service(), web.Application()
@@ -65,7 +76,7 @@ async def serving(rig: Rig, service: Service) -> AsyncIterator[None]:
     if (before := getattr(rig, "registrations", None)) is not None:
         await before.undo_all()
     egress = Egress(lambda: frozenset({service.url.removeprefix("http://")}))
-    parts = SimpleNamespace(**vars(rig) | {"services": ServiceRegistry(rig.bus), "egress": egress})
+    parts = SimpleNamespace(**vars(rig) | {"services": ServiceRegistry(rig.bus), "egress": egress, "phones_here": Ways})
     host, registrations = host_on(parts, "phone")
     rig.registrations = registrations  # type: ignore[attr-defined]
     push = rig.push = WebPush(host, "mailto:owner@example.org")  # type: ignore[attr-defined]
@@ -263,3 +274,24 @@ async def test_what_is_no_subscription_is_refused(rig: Rig, params: dict[str, An
         answer = await owner.call("push.web.subscribe", params)
 
     assert named in answer["error"]["message"]
+
+
+async def test_a_notification_for_a_closed_page_is_pushed_to_that_phone_alone(rig: Rig, service: Service) -> None:
+    ada, ben = [
+        await paired(rig, Authority(f"person:{name}", name, SCOPES, owner=True), f"{service.url}/{name}")
+        for name in ("ada", "ben")
+    ]
+    note = notification(
+        "Open", "Door", {"tag": "door", "ttl": 60, "priority": "high", "actions": [{"action": "SHUT", "title": "Shut"}]}
+    )
+    shown = Shown("id", "ab" * 32, ada.id, "device", f"device:{ada.id}", 0, "door", note.buttons)
+    phones = [Phone(id, "Phone", "nodes", DeviceInfo(), None, "") for id in (ada.id, "unknown")]
+
+    taken = [await rig.push.carry(each, note, shown) for each in phones]  # type: ignore[attr-defined]
+
+    (request,) = service.received
+    assert taken == [True, False]
+    assert request.path == "/ada"
+    assert (request.headers["TTL"], request.headers["Urgency"]) == ("60", "high")
+    assert len(request.headers["Topic"]) == 32
+    assert ben.id != ada.id
