@@ -102,14 +102,6 @@ def _methods(value: Any) -> list[str]:
 
 
 def _rule(config: dict[str, Any]) -> dict[str, Any]:
-    if not config["local_only"] and "secret" not in config:
-        raise Invalid(
-            phrase(
-                "a webhook that others may call needs a secret; add secret: !secret NAME, or leave out local_only: "
-                "false"
-            ),
-            path=["local_only"],
-        )
     if "signature" in config and "secret" not in config:
         raise Invalid(phrase("a signature needs the secret it is made with"), path=["signature"])
     return config
@@ -123,7 +115,7 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
         id=str(render_limited(config["webhook_id"], host)),
         owner=host.automation_id,
         methods=tuple(config["allowed_methods"]),
-        local_only=config["local_only"],
+        local_only=not _is_open(config),
         secret=config.get("secret"),
         signature=_form(config["signature"]) if "signature" in config else None,
         per_minute=config["max_per_minute"],
@@ -135,9 +127,14 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     return webhooks.register(hook, called)
 
 
+def _is_open(config: Mapping[str, Any]) -> bool:
+    """Whether others than this machine may call it; without a secret nobody may, and a check warns of it."""
+    return not config["local_only"] and "secret" in config
+
+
 def _explain(config: Mapping[str, Any]) -> str:
     name = quote(config["webhook_id"])
-    if config["local_only"]:
+    if not _is_open(config):
         said = phrase("when the webhook {webhook} is called from this machine", webhook=name)
     else:
         said = phrase("when the webhook {webhook} is called from anywhere", webhook=name)

@@ -241,10 +241,16 @@ class HostServices:
         schema: Schema | None = None,
         response: ResponseMode = ResponseMode.NONE,
         agent: AgentRule = AgentRule.NEVER,
+        *,
+        domain: str = "",
         **options: Any,
     ) -> Callable[[], Any]:
-        """Add the service `<domain>.<name>`; see `ServiceRegistry.register`."""
-        remove = self._registry.register(self._domain, name, handler, schema, response, agent, **options)
+        """Add the service `<domain>.<name>`; see `ServiceRegistry.register`.
+
+        Args:
+            domain: Of a service that another program has under that name; its own domain by default.
+        """
+        remove = self._registry.register(domain or self._domain, name, handler, schema, response, agent, **options)
         return self._registrations.keep(remove)
 
     async def call(

@@ -28,7 +28,6 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     [
         ({"trigger": "webhook"}, "webhook_id"),
         ({"trigger": "webhook", "webhook_id": "a/b"}, "letters"),
-        ({"trigger": "webhook", "webhook_id": "a", "local_only": False}, "needs a secret"),
         ({"trigger": "webhook", "webhook_id": "a", "signature": "github"}, "secret it is made with"),
         ({"trigger": "webhook", "webhook_id": "a", "secret": "short"}, "cannot be guessed"),
         ({"trigger": "webhook", "webhook_id": "a", "allowed_methods": "DELETE"}, "allowed_methods"),
@@ -105,3 +104,14 @@ async def test_a_signature_of_ones_own_form_is_judged(bench: Bench) -> None:
 
     assert [call(now), call(str(int(now) - 61))] == [200, 401]
     assert site.fired[0].trigger["text"] == "hi"
+
+
+async def test_a_webhook_that_is_open_without_a_secret_answers_this_machine_alone(bench: Bench) -> None:
+    table = Webhooks(bench.clock)
+    bench.with_source(Webhooks, table)
+    site = bench.arm({"trigger": "webhook", "webhook_id": "a", "local_only": False})
+
+    def called(*, is_local: bool) -> int:
+        return table.receive(WebhookRequest("a", "POST", "10.0.0.9", is_local, {}, [], b"")).status
+
+    assert (called(is_local=False), called(is_local=True), len(site.fired)) == (404, 200, 1)

@@ -28,6 +28,7 @@ from hub.migrate.home_assistant.moving import plan_home_assistant
 from hub.migrate.home_assistant.their_files import TheirHome
 from hub.migrate.plan import Move, MoveItem, Verdict
 from hub.storage.homedir import Home
+from integrations.devices.home_assistant.services import EVENTS, OF_THEIRS, OURS
 
 _MADE_HERE = frozenset({*HELPERS, "automation", "script", "person"}) - {"scene"}
 """Domains whose entities come from the configuration or from helpers, never from a device."""
@@ -74,8 +75,8 @@ def judge(folder: Path, *, details: bool = False) -> Tally:
     with tempfile.TemporaryDirectory(prefix="homarus-theirs-") as name:
         copy = _with_secrets(folder, Path(name) / "home")
         theirs = TheirHome(copy)
-        alone = _judged(_moved(copy, RegistryData()))
-        bridged = _judged(_moved(copy, _devices(theirs)))
+        alone = _judged(_moved(copy, RegistryData(), set()))
+        bridged = _judged(_moved(copy, _devices(theirs), _services(theirs)))
     tally = Tally(
         len(bridged), _count(bridged, _RUNS), _count(alone, {Verdict.WAITS}), _count(bridged, {Verdict.WAITS})
     )
@@ -106,9 +107,13 @@ def _with_secrets(folder: Path, copy: Path) -> Path:
     file = copy / "secrets.yaml"
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
     known = set(re.findall(r"^([^\s#:]+)\s*:", text, re.MULTILINE))
-    more = "".join(f"{each}: made_up_{index}\n" for index, each in enumerate(sorted(named - known)))
+    more = "".join(f"{each}: {_made_up(each, index)}\n" for index, each in enumerate(sorted(named - known)))
     file.write_text(f"{text}\n{more}", encoding="utf-8")
     return copy
+
+
+def _made_up(name: str, index: int) -> str:
+    return str(10 + index % 40) if re.search("lat|lon|elevation", name) else f"made_up_{index}"
 
 
 _LEFT_OUT = (".git", "www", "custom_components", "node_modules", "deps", "tts", "*.db", "*.log", "*.png", "*.jpg")
@@ -120,8 +125,8 @@ def _count(items: Iterable[MoveItem], verdicts: Iterable[Verdict]) -> int:
     return sum(each.verdict in verdicts for each in items)
 
 
-def _moved(folder: Path, registries: RegistryData) -> Move:
-    """Return the plan of moving a folder into a new home that has these registries."""
+def _moved(folder: Path, registries: RegistryData, services: Iterable[str]) -> Move:
+    """Return the plan of moving a folder into a new home that has these registries and services."""
     with tempfile.TemporaryDirectory(prefix="homarus-judge-") as name:
         home = Path(name)
         seed(Home(home))
@@ -130,6 +135,10 @@ def _moved(folder: Path, registries: RegistryData) -> Move:
             file.write("mqtt: {broker: 127.0.0.1}\n")
         (home / FILE).parent.mkdir(parents=True, exist_ok=True)
         (home / FILE).write_bytes(msgspec.json.encode({"version": VERSION, "data": registries}))
+        if services:
+            provides = home / ".storage/integrations/home_assistant/provides.json"
+            provides.parent.mkdir(parents=True, exist_ok=True)
+            provides.write_bytes(msgspec.json.encode({"services": sorted(services), "events": EVENTS}))
         return plan_home_assistant(folder, home, sections_of(home), secrets=True, switched_off=False)
 
 
@@ -153,6 +162,30 @@ def _devices(theirs: TheirHome) -> RegistryData:
     entities += [EntityEntry(f"sensor.id_{id}", "home_assistant", id) for id in ids if not stored]
     devices = [DeviceEntry(id, "home_assistant", frozenset({id})) for id in sorted(ids)]
     return RegistryData(entities=entities, devices=devices)
+
+
+def _services(theirs: TheirHome) -> set[str]:
+    """Return the services that their integrations have: those that automations call, and neither they nor we define.
+
+    What a section of theirs defines does not count, since it is to be defined here.
+    """
+    found: set[str] = set()
+    for each in _mappings([theirs.data.get("automation"), theirs.data.get("script")]):
+        for key in ("action", "service"):
+            if isinstance(name := each.get(key), str) and _SERVICE.fullmatch(name):
+                found.add(name)
+    return {each for each in found if each.partition(".")[0] not in _NOT_BRIDGED or each in OF_THEIRS}
+
+
+def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+    for each in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _mappings(each)
+
+
+_SERVICE = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
+_NOT_BRIDGED = OURS | {*HELPERS, "logbook", "shell_command", "rest_command"}
 
 
 def _is_of_a_device(id: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from hub.automation.blueprints.expanding import expand, store_of
 from hub.automation.blueprints.store import BlueprintStore
 from hub.automation.definition.values import is_template
-from hub.automation.editing.unknown_things import HomeNames, called_service, mappings, stored_registries
+from hub.automation.editing.unknown_things import HomeNames, called_service, mappings, provided_names, stored_registries
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
 from hub.config.checked import Config
 from hub.config.sections import CheckReport, CrossCheck
@@ -141,10 +141,14 @@ def check_names(
         items += further(config)
         if not items:
             return
+        used = set(domains(config))
+        provided = provided_names(config.home, used)
         known: dict[str, frozenset[str] | None] = {
+            **dict.fromkeys(provided.services),
             **SERVICES,
+            **dict.fromkeys(f"homeassistant.{name}" for name in GENERIC),
             **{f"script.{key}": None for key in scripts},
-            **dict.fromkeys(f"{domain}." for domain in domains(config)),
+            **dict.fromkeys(f"{domain}." for domain in used),
             **{f"notify.{object_id(person['id'])}": PERSON_KEYS for person in config.get("people") or ()},
         }
         known.setdefault("notify.owner", PERSON_KEYS)
@@ -160,7 +164,7 @@ def check_names(
 
         @cache
         def fired() -> set[str]:
-            return {event for item in made for event in _fired(item)}
+            return {*provided.events, *(event for item in made for event in _fired(item))}
 
         doubt = doubts_of(config)
         unknown = (
@@ -229,6 +233,9 @@ def _without_effect(value: Mapping[str, Any], keys: Keys) -> Iterator[UnknownNam
     for side in ("before", "after") if value.get("condition") == "sun" else ():
         if f"{side}_offset" in value and side not in value:
             yield (*keys, f"{side}_offset"), phrase("{name}_offset does nothing without {name}", name=side), ""
+    if value.get("trigger") == "webhook" and value.get("local_only") is False and "secret" not in value:
+        told = phrase("this webhook answers this machine alone, since it is open to others without a secret")
+        yield (*keys, "local_only"), told, phrase("add secret: !secret NAME, or leave out local_only: false")
     above, below = value.get("above"), value.get("below")
     kind = next((key for key in ("condition", "trigger") if value.get(key) == "numeric_state"), None)
     if kind is None or not isinstance(above, float) or not isinstance(below, float) or above < below:

@@ -24,6 +24,7 @@ from hub.entities.helpers.schema import helper_ids
 from hub.entities.registry import FILE
 
 Keys = tuple[str | int, ...]
+INTEGRATIONS, PROVIDES = ".storage/integrations", "provides.json"
 
 _REGISTRIES = {"device_id": "devices", "area_id": "areas", "floor_id": "floors", "label_id": "labels"}
 _KINDS = {
@@ -121,6 +122,29 @@ class HomeNames:
             if domain not in _SHOWN_ELSEWHERE and not (self._is_open and domain in DOMAINS):
                 alike = [each for each in self._entities if each.startswith(f"{domain}.")]
                 yield keys, phrase("nothing in this home provides {entity}", entity=id), did_you_mean(id, alike)
+
+
+class Provided(msgspec.Struct):
+    """Names of services and events of another program that an integration has brought."""
+
+    services: list[str] = []
+    events: list[str] = []
+
+
+def provided_names(home: Path | None, domains: Iterable[str]) -> Provided:
+    """Return what integrations brought when they ran last, from the `provides.json` that each may keep."""
+    found = Provided()
+    if home is None:
+        return found
+    for domain in sorted(domains):
+        try:
+            kept = (home / INTEGRATIONS / domain / PROVIDES).read_bytes()
+            brought = msgspec.json.decode(kept, type=Provided)
+        except (OSError, ValueError):
+            continue
+        found.services += brought.services
+        found.events += brought.events
+    return found
 
 
 class _Kept(msgspec.Struct):

@@ -48,7 +48,7 @@ _COMMON_NAME = All(string, Length(min=1, max=100))
 _COMMON: Mapping[Any, Any] = {
     Optional("name", description="Its name for people"): _COMMON_NAME,
     Optional("icon", description="Its icon, such as mdi:fan"): All(
-        string, Match(r"^[a-z0-9-]{1,64}:[a-z0-9-]{1,64}$", msg=phrase("expected an icon such as mdi:fan"))
+        string, Match(r"^[a-z0-9-]{1,64}:[A-Za-z0-9_-]{1,64}$", msg=phrase("expected an icon such as mdi:fan"))
     ),
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from hub.automation.editing.unknown_things import stored_registries
+from hub.automation.editing.unknown_things import INTEGRATIONS, PROVIDES, stored_registries
 from hub.config.check import CheckCache, check_loaded
 from hub.config.errors import ConfigError
 from hub.config.loader import Loaded
@@ -62,6 +62,9 @@ class Judge:
                 self._base.put(key, value, raw.key_marks[key], raw.value_marks[key])
         self._scripts = {str(key): _STUB for key in raw.get("script") or ()}
         self._registries = stored_registries(home) or RegistryData()
+        for each in (home / INTEGRATIONS).glob(f"*/{PROVIDES}"):
+            (self.path / each.relative_to(home)).parent.mkdir(parents=True)
+            shutil.copyfile(each, self.path / each.relative_to(home))
         if (home / "blueprints").is_dir():
             shutil.copytree(home / "blueprints", self.path / "blueprints", symlinks=True)
 
@@ -107,6 +110,14 @@ class Judge:
         for person in added:
             whole.put(person, present.mark)
         self._base["people"] = whole
+
+    def know_location(self, values: Mapping[str, Any]) -> None:
+        """Count keys of `hub:` as there."""
+        present = self._base.get("hub")
+        whole = ConfigMapping(present.mark if isinstance(present, ConfigMapping) else self._start)
+        for key, value in {**(present if isinstance(present, Mapping) else {}), **values}.items():
+            whole.put(key, value, self._start, self._start)
+        self._base.put("hub", whole, self._start, self._start)
 
     def know_scripts(self, names: Iterable[str]) -> None:
         """Count scripts as there."""

@@ -132,6 +132,8 @@ class _Moving:
                 wanted[key] = plainly
         if ("latitude" in wanted) is not ("longitude" in wanted):
             wanted = {key: value for key, value in wanted.items() if key not in ("latitude", "longitude")}
+        if wanted:
+            self._judge.know_location(wanted)
         for key, value in wanted.items():
             self._draft.set(("hub", key), value)
             to = f"configuration.yaml: hub.{key}"

@@ -18,6 +18,7 @@ from hub.entities.entities import Command, EntityHandle
 from hub.entities.pictures import PATHS, PICTURE_LIMIT_BYTES, Picture, TakePicture, picture_path
 from hub.integration.json_storage import JsonStorage
 from hub.security.egress_body import read_body
+from integrations.devices.home_assistant.services import TheirServices
 from integrations.devices.home_assistant.socket import HomeAssistantSocket, connect_and_sign_in
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class HomeAssistantBridge:
         self._handles: dict[str, EntityHandle] = {}
         self._states: dict[str, dict[str, Any]] = {}
         self._changed = asyncio.Event()
+        self._services = TheirServices(host, self._call_theirs, self._theirs)
 
     async def run(self) -> None:
         """Reconnect until the token is refused."""
@@ -104,6 +106,7 @@ class HomeAssistantBridge:
         for each in _REGISTRIES:
             name = f"{each}_registry_updated"
             await socket.ask("subscribe_events", event_type=name, heard=lambda _: self._changed.set())
+        await self._services.follow(socket, self._changed.set)
         await socket.ask("subscribe_entities", heard=self._heard)
         self._socket = socket
         await self._changed.wait()
@@ -114,7 +117,8 @@ class HomeAssistantBridge:
             await self._host.clock.sleep(SETTLE_S)
 
     async def _read(self, socket: HomeAssistantSocket) -> None:
-        """Read its registries, and add, update and remove entities."""
+        """Read its registries and services, and add, update and remove entities."""
+        await self._services.read(socket)
         floors, areas, labels, devices, entities = [await self._listed(socket, each) for each in _REGISTRIES]
         exposed = await self._exposed(socket)
         ours = self._label(labels)
@@ -303,6 +307,17 @@ class HomeAssistantBridge:
         if answers:
             call["return_response"] = True
         return (await self._socket.ask("call_service", domain=domain, service=service, **call) or {}).get("response")
+
+    async def _call_theirs(self, domain: str, service: str, data: Mapping[str, Any], answers: bool) -> Any:
+        return await self.call(domain, service, data, {}, answers=answers)
+
+    def _theirs(self) -> dict[str, str]:
+        """Return the ids of entities and devices there, by their ids here."""
+        devices = self._host.entities.registry.devices.values()
+        return {
+            **{each.id: next(iter(each.identifiers)) for each in devices if each.source == SOURCE and each.identifiers},
+            **{handle.entity_id: id for id, handle in self._handles.items()},
+        }
 
     def _heard(self, event: Mapping[str, Any]) -> None:
         """Handle states in Home Assistant's compressed form: added, changed, removed."""

@@ -200,6 +200,7 @@ REGISTRY = {
             [f"there is no device {OTHER} in this home"],
         ),
         ("conditions: {condition: sun, after: sunset, before_offset: 1h}", ["before_offset does nothing without"]),
+        ("triggers: {trigger: webhook, webhook_id: a, local_only: false}", ["answers this machine alone"]),
         ("conditions: {condition: numeric_state, entity_id: light.hall, above: 74, below: 65}", ["both above 74"]),
         ("triggers: {trigger: numeric_state, entity_id: light.hall, above: 65, below: 65}", ["two triggers?"]),
         ("triggers: {trigger: numeric_state, entity_id: light.hall, above: 60, below: 65}", []),

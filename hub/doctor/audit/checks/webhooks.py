@@ -28,19 +28,23 @@ def _no_secret(context: AuditContext) -> Iterator[Spot]:
             yield Spot(what, keys)
 
 
+def _is_open(trigger: Mapping[str, Any]) -> bool:
+    return not trigger["local_only"] and "secret" in trigger
+
+
 def _in_clear(context: AuditContext) -> Iterator[Spot]:
     http = context.http
     if http.loopback or http.tls is not None:
         return
     for name, keys, trigger in _triggers(context):
-        if not trigger["local_only"] and "signature" not in trigger:
+        if _is_open(trigger) and "signature" not in trigger:
             what = phrase("The secret that sets off “{automation}” crosses the network unencrypted", automation=name)
             yield Spot(what, keys)
 
 
 def _unsigned(context: AuditContext) -> Iterator[Spot]:
     for name, keys, trigger in _triggers(context):
-        if not trigger["local_only"] and "signature" not in trigger:
+        if _is_open(trigger) and "signature" not in trigger:
             what = phrase(
                 "Others may set off “{automation}” with a secret, which no signature protects", automation=name
             )

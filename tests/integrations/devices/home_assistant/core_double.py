@@ -24,6 +24,7 @@ class CoreDouble:
             name: [] for name in ("floor", "area", "label", "device", "entity")
         }
         self.exposed: dict[str, dict[str, bool]] = {}
+        self.services: dict[str, dict[str, Any]] = {}
         self.called: list[dict[str, Any]] = []
         self.refuses: str | None = None
         self.connections = 0
@@ -66,6 +67,10 @@ class CoreDouble:
         """Remove an entity."""
         del self.states[entity_id]
         await self._tell("entities", {"r": [entity_id]})
+
+    async def fire(self, type: str, **data: Any) -> None:
+        """Fire an event."""
+        await self._tell(type, {"event_type": type, "data": data, "origin": "LOCAL"})
 
     async def registry_changed(self, kind: str) -> None:
         """Say that a registry has changed."""
@@ -115,13 +120,16 @@ class CoreDouble:
             result = {"exposed_entities": self.exposed}
         elif type.startswith("config/") and type.endswith("_registry/list"):
             result = self.registries[type.removeprefix("config/").removesuffix("_registry/list")]
+        elif type == "get_services":
+            result = self.services
         elif type == "call_service":
             if self.refuses is not None:
                 error = {"code": "service_validation_error", "message": self.refuses}
                 await socket.send_json({"id": id, "type": "result", "success": False, "error": error})
                 return
             self.called.append({key: value for key, value in asked.items() if key not in ("id", "type")})
-            result = {"context": {"id": "02"}, "response": None}
+            answer = {"said": "yes"} if asked.get("return_response") else None
+            result = {"context": {"id": "02"}, "response": answer}
         else:
             raise AssertionError(f"Home Assistant has no command {type}")
         await socket.send_json({"id": id, "type": "result", "success": True, "result": result})

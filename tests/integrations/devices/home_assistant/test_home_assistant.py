@@ -250,3 +250,54 @@ async def test_what_is_here_already_does_not_come_a_second_time(
     await until(lambda: hub.state("light.counter") == "on")
 
     assert hub.state("light.home_desk") == (None if is_here else "on")
+
+
+async def test_services_of_its_integrations_have_their_own_names_here(hub: Connected, core: CoreDouble) -> None:
+    core.services = {
+        "notify": {"alexa": {"name": "Alexa"}},
+        "light": {"turn_on": {}},
+        "homeassistant": {"restart": {}, "update_entity": {}},
+        "recipes": {"suggest": {"response": {"optional": False}}},
+    }
+    hub.parts.states.set("light.counter", "off")  # taken here, so that the bridged one is called otherwise
+    await hub.begin()
+    entities = hub.parts.entities.registry.entities
+    await until(lambda: any(each.unique_id == "e1" for each in entities.values()))
+    (ours,) = [id for id, each in entities.items() if each.unique_id == "e1"]
+
+    await hub.call("notify.alexa", message="Hi", data={"lights": [ours]})
+    answer = await hub.parts.services.call(
+        "recipes", "suggest", {"entity_id": ours}, context=Context(SYSTEM), wants_response=True
+    )
+
+    assert core.called[0]["service_data"] == {"message": "Hi", "data": {"lights": ["light.counter"]}}
+    assert core.called[1]["service_data"] == {"entity_id": "light.counter"}
+    assert answer == {"said": "yes"}
+    assert hub.parts.services.get("homeassistant", "restart") is None
+    kept = await JsonStorage(hub.parts.home.storage / "integrations/home_assistant/provides.json").load({})
+    assert kept["services"] == ["homeassistant.update_entity", "notify.alexa", "recipes.suggest"]
+
+
+async def test_services_come_and_go_with_those_there(hub: Connected, core: CoreDouble) -> None:
+    core.services = {"notify": {"alexa": {}}}
+    await hub.begin()
+    await until(lambda: hub.parts.services.get("notify", "alexa") is not None)
+
+    core.services = {"hue": {"activate_scene": {}}}
+    await core.fire("service_removed", domain="notify", service="alexa")
+
+    await until(lambda: hub.parts.services.get("hue", "activate_scene") is not None)
+
+    assert hub.parts.services.get("notify", "alexa") is None
+
+
+async def test_events_of_remotes_are_fired_here_as_words_from_outside(hub: Connected, core: CoreDouble) -> None:
+    await hub.begin()
+    heard: list[Any] = []
+    hub.parts.bus.listen("zha_event", heard.append)
+    await until(lambda: hub.state("light.counter") == "on")
+
+    await core.fire("zha_event", command="toggle")
+
+    await until(lambda: heard)
+    assert (heard[0].data, heard[0].context.authority.tainted) == ({"command": "toggle"}, True)
