@@ -15,6 +15,7 @@ from hub.agent.runner import AgentRunner
 from hub.agent.workspace.workspace import Workspaces
 from hub.automation.blueprints.blueprints import Blueprints
 from hub.automation.contract import Location
+from hub.automation.definition.commands import NAMES
 from hub.automation.definition.kinds import Kinds
 from hub.automation.editing.automation_editor import AutomationEditor
 from hub.automation.editing.automations_file import AutomationsFile
@@ -37,7 +38,7 @@ from hub.automation.services.agent_runs import AgentRuns
 from hub.automation.services.automations import register_automation_services
 from hub.automation.services.delivery import ResultDelivery
 from hub.automation.services.heartbeat import register_heartbeat
-from hub.automation.services.hub_services import HubControl, register_hub, register_notices
+from hub.automation.services.hub_services import HubControl, register_hub, register_logbook, register_notices
 from hub.automation.services.judge import Judge
 from hub.automation.services.memory import MemoryServices
 from hub.automation.services.messages import Messages
@@ -50,6 +51,7 @@ from hub.automation.tracing.budgets import watch_limits
 from hub.automation.tracing.spending import SpendingLog
 from hub.automation.tracing.trace import plain_value
 from hub.automation.tracing.trace_store import TraceStore
+from hub.config.checked import Config
 from hub.config.store import ConfigStore, ReloadResult
 from hub.core.clock import Clock
 from hub.core.events import EventBus, Unsubscribe
@@ -79,8 +81,11 @@ from hub.tools.approvals import Approvals
 from hub.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from hub.automation.services.commands import CommandServices
     from hub.automation.services.drafting import Drafted
     from hub.nodes.phones import Phones
+
+COMMANDS = frozenset(NAMES)
 
 
 class AutomationDependencies(Struct, frozen=True):
@@ -236,6 +241,7 @@ class AutomationEngine:
             keep_off=self.automations.keep_off,
             kinds=needs.kinds,
         )
+        self._commands: CommandServices | None = None
         self._removers: list[Unsubscribe] = []
         self._armed_for: tuple[object, object] | None = None
 
@@ -247,6 +253,7 @@ class AutomationEngine:
         await self.scheduled.name_accounts()
         config = self._needs.config.current
         self._removers = self._register()
+        self._apply_commands(config)
         await self.scripts.open(config)
         self._armed_for = self.parts.zone(), self._location()
         await self.automations.open(config)
@@ -257,6 +264,8 @@ class AutomationEngine:
         """Disarm all automations and stop their runs; saved runs continue at the next start."""
         await self.automations.close()
         await self.scripts.close()
+        if self._commands is not None:
+            self._commands.apply({})
         for remove in self._removers:
             remove()
         self._removers = []
@@ -270,6 +279,8 @@ class AutomationEngine:
         if (self.parts.zone(), self._location()) != self._armed_for:
             self._armed_for = self.parts.zone(), self._location()
             await self.automations.arm_again()
+        if not COMMANDS.isdisjoint(changed):
+            self._apply_commands(config)
         if SCRIPTS in changed:
             await self.scripts.apply(config)
         if SECTION in changed:
@@ -344,6 +355,18 @@ class AutomationEngine:
 
     # --- inside ---
 
+    def _apply_commands(self, config: Config) -> None:
+        """Put `shell_command:` and `rest_command:` into force."""
+        if self._commands is None and any(config.get(name) for name in COMMANDS):
+            from hub.automation.services.commands import CommandServices
+
+            needs = self._needs
+            self._commands = CommandServices(
+                needs.services, self.parts.templates, needs.tools, needs.agents, needs.egress, needs.redactor.redact
+            )
+        if self._commands is not None:
+            self._commands.apply(config)
+
     def _register(self) -> list[Unsubscribe]:
         needs = self._needs
         services = needs.services
@@ -361,6 +384,7 @@ class AutomationEngine:
             register_web(services, needs.egress, RememberedPages(needs.home.storage / "pages")),
             register_hub(services, control),
             register_notices(services, needs.repairs, needs.bus),
+            register_logbook(services, needs.bus),
             register_heartbeat(services, self.heartbeats, needs.agents),
         ]
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hub.agent.agents import Agents
 from hub.agent.component.agents import AgentsComponent
 from hub.automation.assembly import AutomationDependencies, AutomationEngine
+from hub.automation.definition import commands
 from hub.automation.definition.kinds import Kinds
 from hub.automation.editing.schedule_editor import EVENT_SCHEDULED
 from hub.automation.engine.makers import AutomationMakers
@@ -76,7 +77,7 @@ class AutomationComponent(Component):
     """The engine; it follows every change after the integrations, whose kinds it may use."""
 
     name = "automation"
-    sections = frozenset({"automation", "script"})
+    sections = frozenset({"automation", "script", *commands.NAMES})
     follows_all = True
 
     def __init__(self, base: Foundation, needs: AutomationComponentDependencies) -> None:

@@ -56,6 +56,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "config_changed": ("changed", "added", "removed", "needs_restart", "files"),
     "config_refused": (),
     "models_changed": ("reason",),
+    "logbook_entry": ("name", "message", "entity_id", "domain"),
     "hub_started": ("version",),
     "hub_stopping": (),
 }
@@ -67,7 +68,7 @@ CHAIN_KEPT = 8
 NOTED = frozenset(
     {
         *("automation_triggered", "budget_reached", "config_changed", "config_refused", "hub_started"),
-        *("integration_changed", "message_dead", "pairing_decided"),
+        *("integration_changed", "logbook_entry", "message_dead", "pairing_decided"),
     }
 )
 """Each is a row of the timeline."""

@@ -46,6 +46,7 @@ RUN_STATES_OF: Mapping[str, list[str]] = {
 }
 _EVENT_OUTCOMES = {
     "hub_started": Outcome.DONE,
+    "logbook_entry": Outcome.DONE,
     "config_changed": Outcome.CHANGED,
     "pairing_decided": Outcome.DENIED,
     "budget_reached": Outcome.STOPPED,

@@ -62,6 +62,8 @@ def event_title(type: str, data: Mapping[str, Any]) -> Phrase:
             return phrase("The budget of {name} is used up", name=data.get("automation_id") or data.get("agent_id"))
         case "integration_changed":
             return phrase("{name} does not work", name=data.get("domain"))
+        case "logbook_entry":
+            return phrase("{name} {message}", name=data.get("name"), message=data.get("message"))
         case "message_dead":
             return phrase("A message on {channel} could not be delivered", channel=data.get("channel"))
     return phrase("{name} asked to write on {channel}", name=data.get("identity"), channel=data.get("channel"))

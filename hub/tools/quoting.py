@@ -17,6 +17,7 @@ NOTE_LIMIT = 500
 """Of a description inside a schema."""
 
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
+_QUOTED = re.compile(r"<<<outside (\w+) from [^\n]*\n(.*)\n>>>outside \1", re.DOTALL)
 _TEXTS = frozenset({"description", "title", "$comment"})
 
 _ANGLES = "<>‹›＜＞〈〉❮❯⟨⟩﹤﹥"
@@ -42,6 +43,12 @@ def quote_untrusted(text: str, *, source: str, marker: str | None = None) -> str
     """
     marker = marker or new_marker()
     return f"<<<outside {marker} from {source}: {NOTE}\n{harmless(text)}\n>>>outside {marker}"
+
+
+def unquoted(text: str) -> str:
+    """Return the words that `quote_untrusted` put between marks, for programs; no model may read them so."""
+    found = _QUOTED.fullmatch(text)
+    return found[2] if found is not None else text
 
 
 def harmless(text: str) -> str:

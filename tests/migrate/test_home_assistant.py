@@ -114,7 +114,8 @@ def test_what_has_no_counterpart_is_named_with_its_place(theirs: Path, home: Pat
     move = planned(theirs, home)
 
     assert item(move, "helper", "input_number.odd").verdict is Verdict.REFUSED
-    assert item(move, "section", "rest_command").line == 17
+    ring = item(move, "command", "rest_command.ring")
+    assert (ring.verdict, ring.line, ring.to) == (Verdict.TAKEN, 18, "rest_command")
     assert "bridge" in item(move, "integration", "hue").reasons[0]
     assert not [each for each in move.items if each.name == "sun"]
 

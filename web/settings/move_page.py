@@ -49,6 +49,7 @@ KINDS: Mapping[str, Phrase] = {
     "script": phrase("Scripts"),
     "scene": phrase("Scenes"),
     "helper": phrase("Helpers"),
+    "command": phrase("Commands"),
     "blueprint": phrase("Blueprints"),
     "template": phrase("Templates"),
     "area": phrase("Rooms"),

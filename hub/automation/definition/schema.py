@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hub.automation.definition import commands
 from hub.automation.definition.grammar import automation_field, script_field
 from hub.automation.definition.kinds import Kinds
 from hub.automation.definition.used_kinds import used_kinds
@@ -22,7 +23,7 @@ _SCRIPT_KEY = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-
 
 
 def sections(kinds: Kinds) -> list[Section]:
-    """Return `automation:` and `script:`.
+    """Return `automation:`, `script:`, `shell_command:` and `rest_command:`.
 
     Args:
         kinds: The kinds of triggers, conditions and actions that they may use.
@@ -44,6 +45,7 @@ def sections(kinds: Kinds) -> list[Section]:
             each_item=True,
             shows_broken=True,
         ),
+        *commands.SECTIONS,
     ]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from hub.automation.blueprints.expanding import expand, store_of
 from hub.automation.blueprints.store import BlueprintStore
+from hub.automation.definition.commands import NAMES
 from hub.automation.definition.values import is_template
 from hub.automation.editing.unknown_things import HomeNames, called_service, mappings, provided_names, stored_registries
 from hub.automation.engine.own_events import OWN_EVENTS, TRIED_EVENTS
@@ -55,6 +56,7 @@ _HUB_SERVICES = {
         "hub.reload": "",
         "hub.restart": "",
         "hub.stop": "",
+        "logbook.log": "domain entity_id message name",
         "memory.add": "agent kind replaces shared text",
         "memory.flush": "agent session_key",
         "memory.forget": "agent dry_run person query session",
@@ -147,7 +149,7 @@ def check_names(
             **dict.fromkeys(provided.services),
             **SERVICES,
             **dict.fromkeys(f"homeassistant.{name}" for name in GENERIC),
-            **{f"script.{key}": None for key in scripts},
+            **{f"{section}.{key}": None for section in ("script", *NAMES) for key in config.get(section) or ()},
             **dict.fromkeys(f"{domain}." for domain in used),
             **{f"notify.{object_id(person['id'])}": PERSON_KEYS for person in config.get("people") or ()},
         }
@@ -277,7 +279,8 @@ def _service(
     if name not in known:
         if f"{name.partition('.')[0]}." in known or name.startswith("notify.mobile_app_"):
             return
-        yield (*keys, "action"), phrase("no service {name} is known", name=name), _similar(name, frozenset(known))
+        hint = _WAYS.get(name.partition(".")[0]) or _similar(name, frozenset(known))
+        yield (*keys, "action"), phrase("no service {name} is known", name=name), hint
         return
     takes = known[name]
     if takes is None:
@@ -288,6 +291,16 @@ def _service(
             if key not in takes:
                 hint = did_you_mean(key, takes, known=phrase("it takes"))
                 yield (*keys, place, key), phrase("the service {name} takes no {key}", name=name, key=key), hint
+
+
+_WAYS: Mapping[str, str] = {
+    "python_script": phrase(
+        "Python scripts are not run here: use variables and templates in a script, a program by shell_command, or the "
+        "bridge to a Home Assistant that has it."
+    ),
+    "pyscript": phrase("write it as a script or an automation here, or as a program that shell_command calls"),
+    **dict.fromkeys(("shell_command", "rest_command"), phrase("name it below that section of configuration.yaml")),
+}
 
 
 @lru_cache(maxsize=256)

@@ -47,6 +47,7 @@ OWN_EVENTS = frozenset(
         "heartbeat",
         "heartbeat_wake",
         "integration_changed",
+        "logbook_entry",
         "message_unknown",
         "models_changed",
         "mqtt_bridge_ready",

@@ -1,4 +1,4 @@
-"""The services `hub.check|reload|restart|stop` and `persistent_notification.*`: the hub itself."""
+"""The services `hub.check|reload|restart|stop`, `persistent_notification.*` and `logbook.log`: the hub itself."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from hub.entities.helpers.table import RELOADED
 SOURCE = "persistent_notification"
 EVENT_NOTICE = "persistent_notification"
 """A notice was added or removed: `update_type`, and `notification`."""
+EVENT_LOGGED = "logbook_entry"
 NOTICES_LIMIT = 100
 
 _ID = All(string, Length(min=1, max=128))
@@ -120,6 +121,23 @@ def register_notices(services: ServiceRegistry, repairs: Repairs, bus: EventBus)
         services.register(domain, "dismiss_all", dismiss_all, description="Dismiss all notices"),
     ]
     return _all(removers)
+
+
+def register_logbook(services: ServiceRegistry, bus: EventBus) -> Unsubscribe:
+    """Register `logbook.log`, which adds a row to the timeline, and return a function that removes it."""
+
+    async def log(call: ServiceCall) -> None:
+        bus.fire(EVENT_LOGGED, dict(call.data), call.context)
+
+    entry = Schema(
+        {
+            Required("name", description="Who or what."): All(string, Length(min=1, max=200)),
+            Required("message", description="What happened."): All(string, Length(min=1, max=1_000)),
+            Optional("entity_id", description="The entity that it is about."): All(string, Length(max=200)),
+            Optional("domain", description="What it belongs to."): All(string, Length(max=64)),
+        }
+    )
+    return services.register("logbook", "log", log, entry, description="Add a row to the timeline")
 
 
 def _all(removers: list[Unsubscribe]) -> Unsubscribe:

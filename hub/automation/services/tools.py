@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hub.agent.agents import Agents
+from hub.agent.agents import Agent, Agents
+from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.events import Unsubscribe
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Optional, Required, Schema, slug, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.sessions.keys import cron_key
+from hub.tools.contract import ToolResult
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.tools.registry import ToolRegistry
 
@@ -31,6 +33,24 @@ class ToolFailed(HubError):
     http_status = 502
 
 
+async def use_tool(
+    tools: ToolRegistry,
+    agent: Agent,
+    context: Context,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    redact: Callable[[str], str],
+) -> ToolResult:
+    """Use a tool as an agent would, for whoever calls a service."""
+    id = new_id()
+    key = cron_key(agent.id, "automation")
+    request = ToolCallRequest(
+        id, name, dict(arguments), context.child(), agent.id, key, f"service-{id}", policies=agent.tool_policies
+    )
+    return await invoke_tool(tools, request, redact=redact)
+
+
 def register_tools(
     services: ServiceRegistry, tools: ToolRegistry, agents: Agents, redact: Callable[[str], str]
 ) -> Unsubscribe:
@@ -46,18 +66,7 @@ def register_tools(
     async def invoke(call: ServiceCall) -> Mapping[str, Any]:
         data = call.data
         agent = agents.get(data["agent"]) if "agent" in data else agents.default()
-        id = new_id()
-        request = ToolCallRequest(
-            id,
-            data["tool"],
-            data["arguments"],
-            call.context.child(),
-            agent.id,
-            cron_key(agent.id, "automation"),
-            f"service-{id}",
-            policies=agent.tool_policies,
-        )
-        result = await invoke_tool(tools, request, redact=redact)
+        result = await use_tool(tools, agent, call.context, data["tool"], data["arguments"], redact=redact)
         if result.is_error:
             raise ToolFailed(result.output.removeprefix("error: "), details={"tool": data["tool"]})
         authority = call.context.authority

@@ -9,6 +9,7 @@ from zoneinfo import available_timezones
 
 from hub.automation.blueprints.document import SIZE_LIMIT_BYTES as BLUEPRINT_LIMIT_BYTES, read_blueprint
 from hub.automation.blueprints.errors import BlueprintInvalid
+from hub.automation.definition.commands import NAMES as COMMANDS
 from hub.config.errors import ConfigError
 from hub.config.labels import PLATFORM_SECTIONS
 from hub.config.marks import ConfigList, ConfigMapping, Mark, has_broken, place, plain
@@ -84,6 +85,7 @@ class _Moving:
         self._templates()
         self._helpers()
         self._template_entities()
+        self._commands()
         self._scripts()
         self._automations()
         self._mqtt()
@@ -417,6 +419,25 @@ class _Moving:
             self._draft.section(each.section).item(value, each.text)
         for section, values in taken.items():
             self._judge.know_helpers(section, {str(place): each for place, each in enumerate(values)}, listed=True)
+
+    def _commands(self) -> None:
+        """Bring `shell_command:` and `rest_command:`; the former run here under the rules of exec."""
+        for domain in COMMANDS:
+            found: Any = self._theirs.data.get(domain)
+            taken: dict[str, Any] = {}
+            present = self._draft.raw.get(domain) or {}
+            for key, value in found.items() if isinstance(found, ConfigMapping) else ():
+                mark = found.value_marks[key]
+                text, _, last = self._theirs.text_at(mark, is_item=False)
+                file, line, _ = place(mark)
+                if key in present:
+                    self.move.add(MoveItem("command", f"{domain}.{key}", Verdict.THERE, file=file, line=line))
+                    continue
+                judged = self._judge.helper(domain, str(key), value, mark, listed=False)
+                if self._taken("command", f"{domain}.{key}", value, mark, last, judged, domain):
+                    taken[str(key)] = value
+                    self._draft.section(domain).entry(str(key), plain(value), text)
+            self._judge.know_helpers(domain, taken, listed=False)
 
     def _mqtt(self) -> None:
         for each in self._theirs.stored_items("core.config_entries", "entries"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hub.automation.definition.commands import NAMES as COMMANDS
 from hub.core.phrases import Phrase, phrase
 from hub.entities.helpers.table import HELPERS, LATER_SECTIONS
 
@@ -34,6 +35,7 @@ PARTS_OF_THEIRS = frozenset(
         *("http", "panel_custom", "panel_iframe", "updater", "introduction", "stream", "media_source", "image_upload"),
         *("dhcp", "network", "application_credentials", "assist_pipeline", "hardware", "repairs", "search", "tag"),
         *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", "template"),
+        *COMMANDS,
         *HELPERS,
         *LATER_SECTIONS,
     }
@@ -52,6 +54,6 @@ def section_way(domain: str) -> Phrase:
         return _MQTT
     if domain in ("sensor", "binary_sensor", "light", "switch", "cover", "fan", "climate"):
         return phrase("entities with a platform that is not here come by the bridge while Home Assistant runs")
-    if domain in ("shell_command", "command_line", "rest_command", "python_script", "pyscript"):
+    if domain in ("command_line", "python_script", "pyscript"):
         return phrase("an automation here calls a tool, or fetches a page, by itself")
     return _MORE.get(domain, _BRIDGE)

@@ -1,0 +1,177 @@
+"""The services `shell_command.<name>` and `rest_command.<name>`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hub.agent.agents import Agents
+from hub.automation.services.tools import ToolFailed, use_tool
+from hub.core.errors import InvalidRequest, TimedOut
+from hub.core.events import Unsubscribe
+from hub.core.phrases import phrase
+from hub.core.schema import ALLOW_EXTRA, Schema
+from hub.core.secret import Secret
+from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
+from hub.security.charset import decode
+from hub.security.egress import Egress
+from hub.security.egress_body import read_body
+from hub.template.contract import is_template
+from hub.template.engine import TemplateEngine
+from hub.tools.quoting import unquoted
+from hub.tools.registry import ToolRegistry
+
+BODY_LIMIT_BYTES = 1_000_000
+_ANYTHING = Schema({}, extra=ALLOW_EXTRA)
+_MARK = "homarus{}inserted"
+
+
+class CommandServices:
+    """The services of both sections.
+
+    Args:
+        services: Registers them.
+        templates: Renders what they say.
+        tools, agents: Run commands, as the tool `exec` of the default agent.
+        egress: Sends requests.
+        redact: Removes secrets from what commands write.
+    """
+
+    def __init__(
+        self,
+        services: ServiceRegistry,
+        templates: TemplateEngine,
+        tools: ToolRegistry,
+        agents: Agents,
+        egress: Egress,
+        redact: Callable[[str], str],
+    ) -> None:
+        self._services, self._templates = services, templates
+        self._tools, self._agents, self._egress, self._redact = tools, agents, egress, redact
+        self._known: dict[tuple[str, str], tuple[Any, Unsubscribe]] = {}
+
+    def apply(self, config: Mapping[str, Any]) -> None:
+        """Put the sections into force."""
+        wanted = {
+            (domain, name): each
+            for domain in ("shell_command", "rest_command")
+            for name, each in (config.get(domain) or {}).items()
+        }
+        for key in [key for key, (given, _) in self._known.items() if wanted.get(key) != given]:
+            self._known.pop(key)[1]()
+        for key in wanted.keys() - self._known.keys():
+            self._known[key] = wanted[key], self._add(*key, wanted[key])
+
+    def _add(self, domain: str, name: str, given: Any) -> Unsubscribe:
+        run: Callable[[ServiceCall], Awaitable[Mapping[str, Any]]]
+        if domain == "shell_command":
+
+            async def run(call: ServiceCall) -> Mapping[str, Any]:
+                return await self._shell(given, call)
+        else:
+
+            async def run(call: ServiceCall) -> Mapping[str, Any]:
+                return await self._rest(given, call)
+
+        told = given if domain == "shell_command" else f"{given['method'].upper()} {_shown(given['url'])}"
+        return self._services.register(
+            domain,
+            name,
+            run,
+            _ANYTHING,
+            ResponseMode.OPTIONAL,
+            AgentRule.ASK,
+            description=str(told)[:200],
+            open_world=True,
+        )
+
+    # --- shell_command ---
+
+    async def _shell(self, command: str, call: ServiceCall) -> Mapping[str, Any]:
+        """Run a command; what templates insert stays one word, whatever is in it, and no shell reads it."""
+        if is_template(command):
+            command = await self._worded(command, call.data)
+        given, agent = {"command": command}, self._agents.default()
+        result = await use_tool(self._tools, agent, call.context, "exec", given, redact=self._redact)
+        code = result.details.get("exit_code")
+        if code is None:
+            raise ToolFailed(result.output.removeprefix("error: "), details={"tool": "exec"})
+        output = unquoted(result.output).removesuffix(f"[{result.details.get('state')}]").rstrip("\n")
+        return {"stdout": "" if output == "(no output)" else output, "stderr": "", "returncode": code}
+
+    async def _worded(self, command: str, data: Mapping[str, Any]) -> str:
+        inserted: list[str] = []
+
+        def mark(text: str) -> str:
+            inserted.append(text)
+            return _MARK.format(len(inserted) - 1)
+
+        rendered = await self._templates.render_async(command, data, parse_result=False, quote=mark)
+        try:
+            words = shlex.split(str(rendered))
+        except ValueError as error:
+            raise InvalidRequest(phrase("the command has a quote that does not end: {text}", text=command)) from error
+        for index in range(len(inserted) - 1, -1, -1):
+            words = [each.replace(_MARK.format(index), inserted[index]) for each in words]
+        return shlex.join(words)
+
+    # --- rest_command ---
+
+    async def _rest(self, given: Mapping[str, Any], call: ServiceCall) -> Mapping[str, Any]:
+        """Send a request; a host that the configuration names itself may be in the home's network."""
+        url = str(await self._text(given["url"], call.data))
+        headers = {name: str(await self._text(each, call.data)) for name, each in given["headers"].items()}
+        if "content_type" in given:
+            headers["Content-Type"] = given["content_type"]
+        if "username" in given or "password" in given:
+            from aiohttp import encode_basic_auth
+
+            password = given["password"].reveal() if "password" in given else ""
+            headers["Authorization"] = encode_basic_auth(given.get("username", ""), password)
+        body = (await self._text(given["payload"], call.data)).encode() if "payload" in given else None
+        try:
+            async with (
+                asyncio.timeout(given["timeout"]),
+                self._egress.open(
+                    url, method=given["method"].upper(), headers=headers, body=body, named=_named(given["url"])
+                ) as answer,
+            ):
+                encoding = answer.headers.get("Content-Encoding", "")
+                read = await read_body(answer.content.iter_any(), encoding, BODY_LIMIT_BYTES)
+                kind = answer.headers.get("Content-Type", "")
+                return {
+                    "content": _content(decode(read, answer.charset or ""), kind),
+                    "status": answer.status,
+                    "headers": dict(answer.headers),
+                }
+        except TimeoutError as error:
+            raise TimedOut(phrase("{url} did not answer in time", url=_shown(given["url"]))) from error
+
+    async def _text(self, value: Any, data: Mapping[str, Any]) -> str:
+        if isinstance(value, Secret):
+            value = value.reveal()
+        return str(await self._templates.render_async(value, data, parse_result=False)) if is_template(value) else value
+
+
+def _named(url: Any) -> str:
+    """Return the part of an address that names its host in the configuration itself; empty where a template does."""
+    text = url.reveal() if isinstance(url, Secret) else url
+    scheme, _, rest = text.partition("://")
+    host = rest.partition("/")[0].partition("?")[0]
+    return "" if is_template(scheme + host) or not host else f"{scheme}://{host}/"
+
+
+def _shown(url: Any) -> str:
+    return "…" if isinstance(url, Secret) else str(url)
+
+
+def _content(text: str, kind: str) -> Any:
+    if "json" in kind:
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    return text
