@@ -65,7 +65,7 @@ class Entities:
         return view is not None and view.raw.state not in NO_VALUE
 
     def expand(self, *args: Any) -> list[StateView]:
-        """The states of entities, of lists of them and of the members of groups, by entity id."""
+        """The states of entities, of lists, of the members of groups and of the people in zones, by entity id."""
         found: dict[str, StateView] = {}
         for view in self._expanded(args, EXPAND_DEPTH, set()):
             found[view.raw.entity_id] = view
@@ -136,7 +136,7 @@ class Entities:
             view = self._view(item)
             if view is None:
                 continue
-            members = view.raw.attributes.get("entity_id")
+            members = view.raw.attributes.get("persons" if view.raw.entity_id.startswith("zone.") else "entity_id")
             if not isinstance(members, list | tuple) or not depth:
                 yield view
             elif view.raw.entity_id not in groups:

@@ -365,7 +365,7 @@ NOT_INTO_CONVERSATIONS = {
     "service": {
         *("agent.heartbeat_due", "automation.reload", "automation.toggle", "automation.turn_off"),
         *("automation.turn_on", "hub.check", "hub.reload", "hub.restart", "hub.stop", "memory.flush"),
-        *("memory.forget", "memory.index", "memory.tidy", "persistent_notification.create"),
+        *("memory.forget", "memory.index", "memory.tidy", "persistent_notification.create", "logbook.log"),
         *("node.invoke", "node.notify", "mobile_app.notify"),
         *("backup.create", "persistent_notification.dismiss", "persistent_notification.dismiss_all", "script.reload"),
         *("script.toggle", "script.turn_off", "phone.notify", "group.remove", "group.set", "scene.apply"),

@@ -39,9 +39,12 @@ class Asked:
         self.response: Any = None
 
     async def start(self) -> None:
-        sections = {"hub": PLACE, **self.config}
+        named = {"people" if key == "person" else key: value for key, value in self.config.items()}
+        people = {"people": [{**each, "owner": True} for each in named["people"]]} if "people" in named else {}
+        sections = {"hub": PLACE, **named, **people}
         needed = {each for each in INTEGRATIONS if f'"{each}"' in json.dumps(self.config)}
         only = (*ONLY, "integrations") if needed else ONLY
+        only = (*only, "hub database", "automations") if "automation" in self.config else only
         self.hub = HubFixture(
             self.folder, "http://127.0.0.1:1", sections=sections, integrations=needed, clock=self.clock, only=only
         )
