@@ -14,6 +14,9 @@ from hub.core.secret import Secret
 from tests.security.test_foreign_parsers import imported, trees_with
 
 THEIRS = {
+    "hub/automation/definition/commands.py password": "of the server",
+    "hub/automation/definition/commands.py string": "of the server",
+    "hub/automation/definition/commands.py url": "of the server",
     "hub/automation/definition/grammar.py secret": "signs what this hub sends",
     "hub/automation/definition/grammar.py token": "of the program that gets the results",
     "hub/backup/schema.py access_key": "of the storage",
