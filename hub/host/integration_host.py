@@ -33,6 +33,7 @@ from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.server import Gateway, GatewayState
 from hub.gateway.pages import PageTable
 from hub.hooks.registry import Hooks
+from hub.host.credentials import HostCredentials
 from hub.host.home_entities import HostEntities
 from hub.host.registrars import (
     HostBus,
@@ -147,6 +148,7 @@ class IntegrationHost:
         self.sandboxes = HostSandboxes(hub.sandboxes, registrations)
         self.services = HostServices(hub.services, registrations, domain)
         self.commands = HostCommands(hub.commands, registrations)
+        self.credentials = HostCredentials(hub.gateway)
         self.methods = HostMethods(hub.gateway, registrations)
         self.routes = HostRoutes(hub.gateway, registrations)
         self.pages = HostPages(hub.pages, registrations, domain)

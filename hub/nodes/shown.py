@@ -175,10 +175,17 @@ class ShownNotifications:
         """Fire the event of a notification that its reader dismissed."""
         self._fire(EVENT_CLEARED, shown, said or {}, tainted=tainted)
 
-    async def of_phone(self, phone_id: str, tag: str) -> Shown | None:
-        """Return the latest notification with a tag that was sent to a phone."""
+    async def cleared_in_app(self, phone_id: str, said: Mapping[str, Any]) -> None:
+        """Fire the event of a notification that was dismissed in an app, as it reports.
+
+        Raises:
+            InvalidRequest: No notification with this tag was sent to this phone.
+        """
+        tag = str(said.get("tag") or "")
         found = [each for each in (await self._all()).values() if (each.phone_id, each.tag) == (phone_id, tag)]
-        return found[-1] if found else None
+        if not found:
+            raise InvalidRequest(phrase("no notification with the tag {tag} was sent here", tag=tag[:80]))
+        await self.cleared(found[-1], said)
 
     def _signed(self, source: str) -> str:
         path = unquote(urlsplit(source).path)

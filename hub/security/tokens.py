@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -51,6 +53,8 @@ class TokenStore(LiveCredentials[Token]):
 
     PREFIX = "homtok_"
     TABLE = "tokens"
+    BRIEF_PREFIX = "homacc_"
+    """What secrets begin with that stand for a token for a while."""
 
     def __init__(self, db: CredentialStore, clock: Clock) -> None:
         super().__init__(db, clock)
@@ -184,9 +188,41 @@ class TokenStore(LiveCredentials[Token]):
         self._live[hashed] = LiveCredential(token, hashed, live.expiry)
         return token, Secret(plain)
 
+    def brief(self, token_id: str, life_s: float) -> Secret:
+        """Return a secret that stands for a token for some seconds, and ends with it.
+
+        Raises:
+            NotFound: There is no such token that is still valid.
+        """
+        live = self._find(token_id)
+        if live is None or live.expiry.passed():
+            raise _not_valid(token_id)
+        until = int(self._clock.time() + life_s)
+        return Secret(f"{self.BRIEF_PREFIX}{token_id}.{until}.{_signature(live, until)}")
+
+    def verify(self, plain: str) -> Token | None:
+        """Return the token that this secret, or a brief one, stands for; None if unknown, expired or revoked."""
+        if not plain.startswith(self.BRIEF_PREFIX):
+            return super().verify(plain)
+        id, _, signed = plain.removeprefix(self.BRIEF_PREFIX).partition(".")
+        until, _, signature = signed.partition(".")
+        live = self._find(id)
+        if live is None or live.expiry.passed() or not (until.isascii() and until.isdigit() and len(until) <= 11):
+            return None
+        is_right = hmac.compare_digest(_signature(live, int(until)).encode(), signature.encode("utf-8", "replace"))
+        if not is_right or int(until) < self._clock.time():
+            return None
+        self._note_use(live)
+        return live.credential
+
     def _note_use(self, live: LiveCredential[Token]) -> None:
         super()._note_use(live)
         self._all[live.credential.id] = live.credential
+
+
+def _signature(live: LiveCredential[Token], until: int) -> str:
+    """Sign with the digest of the token's secret: whoever replaces or ends the token ends these too."""
+    return hmac.new(live.hash, f"brief {live.credential.id} {until}".encode(), hashlib.sha256).hexdigest()
 
 
 def _not_valid(token_id: str) -> NotFound:

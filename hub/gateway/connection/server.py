@@ -123,6 +123,7 @@ class Gateway:
         self.broadcast = Broadcast()
         self.guard = Guard(settings.limits)
         self.devices: Devices | None = None
+        self._token_store: TokenStore | None = None
         self._tasks = tasks
         self._repairs = repairs
         self.bus = bus
@@ -160,6 +161,17 @@ class Gateway:
         if self._address is None:
             raise Unavailable("the gateway does not listen")
         return self._address
+
+    @property
+    def tokens(self) -> TokenStore:
+        """The scoped tokens.
+
+        Raises:
+            Unavailable: The hub database is not open yet.
+        """
+        if self._token_store is None:
+            raise Unavailable("the tokens are not loaded yet")
+        return self._token_store
 
     @property
     def url(self) -> str:
@@ -211,7 +223,7 @@ class Gateway:
 
     def attach(self, tokens: TokenStore, web_sessions: WebSessions, devices: Devices, idempotency: Idempotency) -> None:
         """Load what needs the open hub database; from then on revocations close connections."""
-        self.devices = devices
+        self.devices, self._token_store = devices, tokens
         self.authenticator.attach(tokens, web_sessions, devices)
         self.dispatcher.attach(idempotency)
         self._tasks.spawn(self._prune(idempotency), name="forget old idempotency keys")

@@ -17,4 +17,4 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
     from integrations.nodes.mobile_app.registrations import MobileApps
 
     apps = MobileApps(host)
-    await apps.open()
+    await apps.open(relays=bool((config or {}).get("relay")))

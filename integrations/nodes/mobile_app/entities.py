@@ -78,7 +78,7 @@ class AppEntities:
         """Set where the device is, as whoever carries it says."""
         handle = self._handles.get("tracker")
         if handle is None:
-            description = EntityDescription("device_tracker", f"{app.id}_tracker", device=_device(app))
+            description = EntityDescription("device_tracker", f"{app.id}_tracker", device=device_of(app))
             handle = self._handles["tracker"] = self._host.entities.add(description)
         gps = said.get("gps")
         names = {"battery": "battery_level"}
@@ -94,7 +94,7 @@ class AppEntities:
             sensor["type"],
             f"{app.id}_{sensor['unique_id']}",
             sensor["name"],
-            device=_device(app),
+            device=device_of(app),
             device_class=sensor.get("device_class"),
             unit=sensor.get("unit_of_measurement"),
             icon=_icon(sensor),
@@ -142,7 +142,8 @@ def _category(sensor: Mapping[str, Any]) -> str | None:
     return category if category in ("config", "diagnostic") else None
 
 
-def _device(app: MobileApp) -> DeviceInfo:
+def device_of(app: MobileApp) -> DeviceInfo:
+    """Return what an app's phone is among the devices of the home."""
     said = app.said
     return DeviceInfo(
         identifiers=frozenset({app.id}),

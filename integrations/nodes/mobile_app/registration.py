@@ -67,6 +67,12 @@ class MobileApp(Struct, frozen=True):
     sensors: dict[str, dict[str, Any]] = {}
 
     @property
+    def is_notified(self) -> bool:
+        """Whether it can be sent notifications: over its WebSocket, or through a relay."""
+        data = self.said.get("app_data") or {}
+        return bool(data.get("push_websocket_channel") or data.get("push_url"))
+
+    @property
     def name(self) -> str:
         """People's name for its device."""
         return str(self.said["device_name"])

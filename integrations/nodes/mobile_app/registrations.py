@@ -16,7 +16,12 @@ from hub.core.ids import new_id
 from hub.core.schema import All, Length, Required, Schema
 from hub.core.surfaces import ADMIN, READ, WRITE, HttpCall, Method, MethodCall, Open, Route
 from hub.gateway.connection.server import json_response
-from integrations.nodes.mobile_app.entities import AppEntities
+from hub.nodes.phones import Phone
+from integrations.nodes.mobile_app.app_api import api_routes
+from integrations.nodes.mobile_app.app_push import AppPush, Relay
+from integrations.nodes.mobile_app.app_sign_in import AppSignIn
+from integrations.nodes.mobile_app.app_socket import AppSocket
+from integrations.nodes.mobile_app.entities import AppEntities, device_of
 from integrations.nodes.mobile_app.registration import REGISTER, MobileApp
 from integrations.nodes.mobile_app.sealed import new_key
 from integrations.nodes.mobile_app.webhook import AppWebhook
@@ -38,6 +43,7 @@ class _Live:
     app: MobileApp
     entities: AppEntities
     unserve: Callable[[], Any]
+    unphone: Callable[[], Any] | None = None
 
 
 class MobileApps:
@@ -53,9 +59,13 @@ class MobileApps:
         self._live: dict[str, _Live] = {}
         self._gone: list[str] = []
         self._changing = asyncio.Lock()
+        self.push = AppPush(host)
 
-    async def open(self) -> None:
+    async def open(self, *, relays: bool = False) -> None:
         """Read what is registered, and serve it.
+
+        Args:
+            relays: Whether notifications may go through the push service of the app's maker.
 
         Raises:
             HubError: It cannot be read.
@@ -66,6 +76,11 @@ class MobileApps:
         for webhook_id in kept["gone"]:
             self._serve_gone(webhook_id)
         host = self._host
+        host.nodes.carry(self.push)
+        if relays:
+            host.nodes.carry(Relay(host, self.find))
+        for route in (*AppSignIn(host).routes(), *api_routes(host), AppSocket(host, self).route()):
+            host.routes.add(route)
         register = "/api/mobile_app/registrations"
         host.routes.add(Route("POST", register, self._register, host.domain, scope=WRITE, body=REGISTER))
         remove = Schema({Required("id"): All(str, Length(min=1, max=64))})
@@ -75,7 +90,10 @@ class MobileApps:
     async def change(self, app: MobileApp) -> None:
         """Keep a registration as it is now; it is on disk when this returns."""
         async with self._changing:
-            self._live[app.id].app = app
+            live = self._live[app.id]
+            before, live.app = live.app, app
+            if (before.name, before.is_notified) != (app.name, app.is_notified):
+                self._show_phone(live)
             await self._save()
 
     async def end(self, id: str) -> None:
@@ -85,6 +103,8 @@ class MobileApps:
             if live is None:
                 return
             live.unserve()
+            if live.unphone is not None:
+                live.unphone()
             live.entities.remove()
             self._serve_gone(live.app.webhook_id)
             await self._save()
@@ -93,6 +113,26 @@ class MobileApps:
         """Return a registration as it is now, and its entities."""
         live = self._live[id]
         return live.app, live.entities
+
+    def find(self, id: str) -> MobileApp | None:
+        """Return a registration, or None."""
+        live = self._live.get(id)
+        return live.app if live is not None else None
+
+    def by_webhook(self, webhook_id: str) -> MobileApp | None:
+        """Return the registration with an address, or None."""
+        apps = (live.app for live in self._live.values())
+        return next((app for app in apps if secrets.compare_digest(app.webhook_id.encode(), webhook_id.encode())), None)
+
+    def _show_phone(self, live: _Live) -> None:
+        """Offer an app's phone under its present name, if it can be notified."""
+        if live.unphone is not None:
+            live.unphone()
+            live.unphone = None
+        app = live.app
+        if app.is_notified:
+            phone = Phone(app.id, app.name, self._host.domain, device_of(app), app.person, app.principal)
+            live.unphone = self._host.nodes.add_phone(phone)
 
     async def _register(self, call: HttpCall) -> web.StreamResponse:
         """`POST /api/mobile_app/registrations`."""
@@ -139,7 +179,8 @@ class MobileApps:
         path = PATH.format(app.webhook_id)
         webhook = AppWebhook(host, self, app.id)
         route = Route("POST", path, webhook.receive, host.domain, scope=Open.SELF, body_limit=BODY_LIMIT_BYTES)
-        self._live[app.id] = _Live(app, AppEntities(host, app), host.routes.add(route))
+        live = self._live[app.id] = _Live(app, AppEntities(host, app), host.routes.add(route))
+        self._show_phone(live)
 
     def _serve_gone(self, webhook_id: str) -> None:
         async def gone(call: HttpCall) -> web.StreamResponse:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aiohttp import web
 from msgspec.structs import replace
 
-from hub import __version__
 from hub.core.context import Context
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded
 from hub.core.extras import install_command
@@ -18,7 +17,9 @@ from hub.core.ids import new_id
 from hub.core.schema import REMOVE_EXTRA, All, AnyOf, Length, Optional, Required, Schema, SchemaError, describe_error
 from hub.core.surfaces import HttpCall
 from hub.gateway.connection.server import json_response
-from integrations.nodes.mobile_app.entities import LOCATION, SENSOR, SENSOR_STATE, AppEntities
+from hub.nodes.shown import EVENT_ACTION, EVENT_CLEARED
+from integrations.nodes.mobile_app.app_api import configuration, state_data
+from integrations.nodes.mobile_app.entities import LOCATION, SENSOR, SENSOR_STATE, AppEntities, device_of
 from integrations.nodes.mobile_app.registration import SHOWN, UPDATE, MobileApp
 from integrations.nodes.mobile_app.sealed import new_key, seal, unseal
 
@@ -192,6 +193,13 @@ class AppWebhook:
 
     async def _event(self, call: HttpCall, data: Any) -> Any:
         said = _EVENT(data)
+        of_event, shown = said.get("event_data") or {}, self._host.nodes.phones.shown
+        if said["event_type"] == EVENT_ACTION:
+            await shown.pressed_in_app(self._id, of_event)
+            return _NOTHING
+        if said["event_type"] == EVENT_CLEARED:
+            await shown.cleared_in_app(self._id, of_event)
+            return _NOTHING
         fired = {"type": said["event_type"], "data": said.get("event_data") or {}}
         await self._ask(call, "event.fire", fired, acts=True)
         return _NOTHING
@@ -243,22 +251,13 @@ class AppWebhook:
         return {"secret": key}
 
     async def _zones(self, call: HttpCall, data: Any) -> Any:
-        return [state.as_dict() for state in self._host.states.machine.all("zone")]
+        return [state_data(state) for state in self._host.states.machine.all("zone")]
 
     async def _config(self, call: HttpCall, data: Any) -> Any:
         app, _ = self._apps.get(self._id)
-        section = self._host.config.or_default("hub")
-        return {
-            "location_name": section["name"],
-            "time_zone": section["time_zone"],
-            "language": self._host.language,
-            "latitude": section.get("latitude"),
-            "longitude": section.get("longitude"),
-            "version": __version__,
-            "components": [self._host.domain],
-            "unit_system": {"length": "km", "mass": "g", "temperature": "°C", "volume": "L"},
-            "entities": {id: {"disabled": bool(each.get("disabled"))} for id, each in app.sensors.items()},
-        }
+        known = {id: {"disabled": bool(each.get("disabled"))} for id, each in app.sensors.items()}
+        device = self._host.entities.registry.device_for(self._host.domain, device_of(app))
+        return {**configuration(self._host), "entities": known, "hass_device_id": device.id, "theme_color": "#2356c4"}
 
     async def _scan(self, call: HttpCall, data: Any) -> Any:
         app, _ = self._apps.get(self._id)
