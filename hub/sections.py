@@ -148,7 +148,10 @@ def all_sections(integrations: IntegrationSections | None = None) -> Sections:
         return Sections(core_sections(), integrations, cross_checks())
     kinds = Kinds(integrations.kinds)
     return Sections(
-        core_sections(kinds, integrations), integrations, {**cross_checks(), **_checks_with(integrations, kinds)}
+        core_sections(kinds, integrations),
+        integrations,
+        {**cross_checks(), **_checks_with(integrations, kinds)},
+        kinds.in_use,
     )
 
 

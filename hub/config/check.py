@@ -87,7 +87,8 @@ def check_loaded(
     loaded: Loaded, sections: Sections, cache: CheckCache | None = None, home: Path | None = None
 ) -> Checked:
     """Check what was read; see `check`."""
-    return _Check(loaded, sections, cache or CheckCache(), home).run()
+    with sections.within():
+        return _Check(loaded, sections, cache or CheckCache(), home).run()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -132,6 +133,7 @@ class Sections:
         core: Sections of the hub's own parts.
         integrations: Sections of the integrations that were found.
         cross_checks: Second checks, by a name shown when one fails.
+        within: Makes known to validators what they may use, while a configuration is checked.
     """
 
     def __init__(
@@ -139,7 +141,9 @@ class Sections:
         core: Iterable[Section] = (),
         integrations: IntegrationSections | None = None,
         cross_checks: Mapping[str, CrossCheck] | None = None,
+        within: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        self.within = within
         self._core: dict[str, Section] = {}
         self.integrations: IntegrationSections = integrations or NoIntegrations()
         self.cross_checks: dict[str, CrossCheck] = dict(cross_checks or {})

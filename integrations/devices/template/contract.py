@@ -41,12 +41,14 @@ class Step(Struct, frozen=True):
     Attributes:
         runs: Actions by their key, with the variables that they see.
         assumed: What is true then, where nothing else says so.
+        answer: What it returns, for a service that does.
         at_once: Whether it is true before the actions are done, rather than after them.
     """
 
     runs: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     assumed: Values = {}
     at_once: bool = False
+    answer: Mapping[str, Any] | None = None
 
 
 Serve: TypeAlias = Callable[[Settings, Values, Mapping[str, Any]], Step]

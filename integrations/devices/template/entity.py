@@ -356,7 +356,7 @@ class TemplateEntity:
             self._is_judged = False
 
     def _command(self, serve: Serve, plans: Mapping[str, RunPlan]) -> Command:
-        async def command(data: Mapping[str, Any]) -> None:
+        async def command(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
             cause = self.handle.cause or Context(SYSTEM)
             now = datetime.fromtimestamp(self.home.clock.time(), UTC).isoformat()
             step = serve(self.settings, self.values, {**data, "now": now})
@@ -368,6 +368,7 @@ class TemplateEntity:
                     await self.home.run(plans[key], seen, cause)
             if not step.at_once:
                 self._assume(step.assumed, cause)
+            return step.answer
 
         return command
 

@@ -76,6 +76,8 @@ def _entity(kind: TemplateKind) -> Any:
     fields = entity_schema(kind)
 
     def check(value: Any) -> Any:
+        if kind.legacy == kind.domain and isinstance(value, dict):  # its old keys are those of a block too
+            value = {kind.renamed.get(key, key): each for key, each in value.items()}
         settings = kind.rule(fields(value))
         given = settings.get("default_entity_id")
         if given is not None and given.partition(".")[0] != kind.domain:

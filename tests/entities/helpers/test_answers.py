@@ -59,10 +59,12 @@ class Asked:
         match step:
             case ["start"]:
                 await self.start()
-            case ["call" | "ask", service, data]:
+            case ["call" | "ask" as kind, service, data]:
                 domain, _, name = service.partition(".")
                 try:
-                    self.response = await self.hub.services.call(domain, name, data, context=Context(SYSTEM))
+                    self.response = await self.hub.services.call(
+                        domain, name, data, context=Context(SYSTEM), wants_response=kind == "ask"
+                    )
                 except HubError:
                     return True
             case ["advance", seconds]:

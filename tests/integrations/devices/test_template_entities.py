@@ -211,7 +211,7 @@ async def test_what_is_taken_out_of_the_file_is_forgotten_and_what_is_broken_is_
             "template[0].button: triggers can set",
         ),
         ("template: [{unique_id: x}]", "expected one of sensor"),
-        ("template: [{weather: []}]", "weather"),
+        ("template: [{image: []}]", "image"),
         ("template: [{light: [{turn_on: [], turn_off: [], effect: x}]}]", "go together"),
         ("template: [{cover: [{open_cover: []}]}]", "open_cover and close_cover go together"),
         ("template: [{sensor: [{state: x, default_entity_id: light.x}]}]", "default_entity_id: expected an entity id"),
@@ -317,3 +317,21 @@ async def test_triggers_set_what_can_be_switched_too(tmp_path: Path) -> None:
 
         await call(hub, "light.turn_off", entity_id="light.lamp")
         assert said(hub, "light.lamp") == "off"
+
+
+def test_blocks_may_use_the_triggers_of_a_persons_own_integrations(tmp_path: Path) -> None:
+    place = tmp_path / "custom_integrations/rain"
+    place.mkdir(parents=True)
+    (place / "manifest.json").write_text('{"domain": "rain", "name": "Rain", "version": "1.0.0", "triggers": ["rain"]}')
+    (place / "trigger.py").write_text("""
+from hub.automation.contract import TriggerKind
+KINDS = {"rain": TriggerKind("rain", {}, lambda config, host: lambda: None, lambda config: "when it rains", "Rain.")}
+""")
+    (tmp_path / "configuration.yaml").write_text(
+        "rain:\ntemplate:\n- triggers: {trigger: rain}\n  sensor: {name: Rained, state: x}\n"
+    )
+
+    found = check(tmp_path, all_sections(IntegrationSchemas(find(tmp_path))))
+
+    assert [*map(str, found.errors)] == []
+    assert found.config["template"][0]["triggers"][0]["trigger"] == "rain"

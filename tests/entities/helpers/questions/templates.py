@@ -6,19 +6,19 @@ from typing import Any
 
 from tests.entities.helpers.questions.steps import advance, call, fire, outside, restart
 
-_IS_WARM = "{{ states('sensor.outside') | float(0) > 20 }}"
+IS_WARM = "{{ states('sensor.outside') | float(0) > 20 }}"
 
 
-def _set(entity: str, value: Any = "{{ value }}") -> dict[str, Any]:
+def set_text(entity: str, value: Any = "{{ value }}") -> dict[str, Any]:
     return {"action": "input_text.set_value", "target": {"entity_id": entity}, "data": {"value": value}}
 
 
-def _turn(entity: str, to: str) -> dict[str, Any]:
+def turn(entity: str, to: str) -> dict[str, Any]:
     return {"action": f"input_boolean.turn_{to}", "target": {"entity_id": entity}}
 
 
-def _turned(entity: str) -> dict[str, Any]:
-    return {"turn_on": [_turn(entity, "on")], "turn_off": [_turn(entity, "off")]}
+def turned(entity: str) -> dict[str, Any]:
+    return {"turn_on": [turn(entity, "on")], "turn_off": [turn(entity, "off")]}
 
 
 _SENSORS: dict[str, Any] = {
@@ -69,10 +69,10 @@ _SENSORS: dict[str, Any] = {
                     {"name": "Bad icon", "state": "x", "icon": "{{ 'fire' }}"},
                 ],
                 "binary_sensor": [
-                    {"name": "Warm", "state": _IS_WARM, "device_class": "heat"},
+                    {"name": "Warm", "state": IS_WARM, "device_class": "heat"},
                     {"name": "Word", "state": "{{ 'on' if is_state('sensor.outside', '25') else 'maybe' }}"},
                     {"name": "Broken", "state": "{{ 1 / 0 }}"},
-                    {"name": "Hidden", "state": "{{ true }}", "availability": _IS_WARM},
+                    {"name": "Hidden", "state": "{{ true }}", "availability": IS_WARM},
                 ],
             },
             {
@@ -97,10 +97,10 @@ _DELAYS: dict[str, Any] = {
     "config": {
         "template": {
             "binary_sensor": [
-                {"name": "Late on", "state": _IS_WARM, "delay_on": 10},
-                {"name": "Late off", "state": _IS_WARM, "delay_off": {"seconds": 5}},
-                {"name": "Both", "state": _IS_WARM, "delay_on": "00:00:03", "delay_off": "00:01:00"},
-                {"name": "Says how late", "state": _IS_WARM, "delay_on": "{{ states('sensor.wait') | int }}"},
+                {"name": "Late on", "state": IS_WARM, "delay_on": 10},
+                {"name": "Late off", "state": IS_WARM, "delay_off": {"seconds": 5}},
+                {"name": "Both", "state": IS_WARM, "delay_on": "00:00:03", "delay_off": "00:01:00"},
+                {"name": "Says how late", "state": IS_WARM, "delay_on": "{{ states('sensor.wait') | int }}"},
             ]
         }
     },
@@ -229,7 +229,7 @@ _CONTROLS: dict[str, Any] = {
                     "min": "{{ 1 + 1 }}",
                     "max": 30,
                     "unit_of_measurement": "°C",
-                    "set_value": [_set("input_text.note")],
+                    "set_value": [set_text("input_text.note")],
                 },
                 {
                     "name": "Assumed",
@@ -237,7 +237,7 @@ _CONTROLS: dict[str, Any] = {
                     "step": 1,
                     "optimistic": True,
                     "icon": "mdi:counter",
-                    "set_value": [_set("input_text.said")],
+                    "set_value": [set_text("input_text.said")],
                 },
                 {"state": "{{ 'word' }}", "step": 1, "set_value": []},
             ],
@@ -246,28 +246,28 @@ _CONTROLS: dict[str, Any] = {
                     "name": "Chosen",
                     "state": "{{ states('input_text.said') }}",
                     "options": "{{ ['nothing', 'one', 'two'] }}",
-                    "select_option": [_set("input_text.said", "{{ option }}")],
+                    "select_option": [set_text("input_text.said", "{{ option }}")],
                 },
                 {
                     "name": "Chosen at once",
                     "state": "{{ 'a' }}",
                     "options": "{{ ['a', 'b'] }}",
                     "optimistic": True,
-                    "select_option": [_set("input_text.said", "{{ option }} {{ this.state }}")],
+                    "select_option": [set_text("input_text.said", "{{ option }} {{ this.state }}")],
                 },
             ],
             "switch": [
                 {
                     "name": "Lamp",
                     "state": "{{ is_state('input_boolean.lamp', 'on') }}",
-                    **_turned("input_boolean.lamp"),
+                    **turned("input_boolean.lamp"),
                 },
-                {"name": "Blind", **_turned("input_boolean.lamp"), "availability": "{{ true }}"},
+                {"name": "Blind", **turned("input_boolean.lamp"), "availability": "{{ true }}"},
                 {"name": "Word", "state": "{{ 'perhaps' }}", "turn_on": [], "turn_off": []},
                 {"name": "Broken", "state": "{{ 1 / 0 }}", "turn_on": [], "turn_off": []},
             ],
             "button": [
-                {"name": "Bell", "press": [_set("input_text.said", "{{ this.name }}")], "device_class": "restart"},
+                {"name": "Bell", "press": [set_text("input_text.said", "{{ this.name }}")], "device_class": "restart"},
                 {"press": []},
             ],
         },
@@ -289,281 +289,5 @@ _CONTROLS: dict[str, Any] = {
         restart(),
     ],
 }
-_LEVEL = "{{ states('input_text.level') }}"
-_LIGHTS: dict[str, Any] = {
-    "name": "lights",
-    "watch": ["light.", "input_text.", "input_boolean."],
-    "config": {
-        "input_text": {"level": {"initial": "100"}, "said": {"initial": "nothing"}},
-        "input_boolean": {"lamp": {"initial": False}},
-        "template": {
-            "light": [
-                {
-                    "name": "Plain",
-                    "state": "{{ is_state('input_boolean.lamp', 'on') }}",
-                    **_turned("input_boolean.lamp"),
-                },
-                {
-                    "name": "Dimmed",
-                    "state": "{{ is_state('input_boolean.lamp', 'on') }}",
-                    "level": _LEVEL,
-                    **_turned("input_boolean.lamp"),
-                    "set_level": [_set("input_text.level", "{{ brightness }}"), _turn("input_boolean.lamp", "on")],
-                },
-                {
-                    "name": "Assumed",
-                    **_turned("input_boolean.lamp"),
-                    "set_level": [_set("input_text.said", "{{ brightness }} {{ transition | default('no') }}")],
-                    "supports_transition": "{{ true }}",
-                },
-                {
-                    "name": "Effects",
-                    **_turned("input_boolean.lamp"),
-                    "effect_list": "{{ ['rain', 'sun'] }}",
-                    "effect": "{{ 'sun' }}",
-                    "set_effect": [_set("input_text.said", "{{ effect }}")],
-                },
-                {"name": "Wrong", "state": "{{ 'x' }}", "level": "{{ 999 }}", **_turned("input_boolean.lamp")},
-                {"name": "Broken", "state": "{{ 1 / 0 }}", **_turned("input_boolean.lamp")},
-            ]
-        },
-    },
-    "steps": [
-        call("light.turn_on", entity_id="light.plain"),
-        call("light.turn_on", entity_id="light.dimmed", brightness=50),
-        call("light.turn_off", entity_id="light.plain"),
-        call("light.turn_on", entity_id="light.dimmed", brightness_pct=100),
-        call("light.turn_on", entity_id="light.assumed", brightness=30, transition=2),
-        call("light.turn_off", entity_id="light.assumed"),
-        call("light.turn_on", entity_id="light.effects", effect="rain"),
-        call("light.toggle", entity_id="light.effects"),
-        call("light.turn_on", entity_id="light.broken"),
-        restart(),
-    ],
-}
 
-_LAMP = "{{ is_state('input_boolean.lamp', 'on') }}"
-_OLDER: dict[str, Any] = {
-    "name": "older forms",
-    "first": [outside("sensor.outside", "19.5"), outside("sensor.blind", "40")],
-    "watch": [
-        *(f"{domain}." for domain in ("sensor", "binary_sensor", "switch", "light", "cover", "fan", "lock", "vacuum")),
-        *("alarm_control_panel.", "input_text."),
-    ],
-    "config": {
-        "input_text": {"said": {"initial": "nothing"}},
-        "input_boolean": {"lamp": {"initial": False}},
-        "sensor": [
-            {
-                "platform": "template",
-                "sensors": {
-                    "warmth": {
-                        "friendly_name": "Warmth",
-                        "value_template": "{{ states('sensor.outside') | float(0) + 1 }}",
-                        "unit_of_measurement": "°C",
-                        "icon_template": "mdi:fire",
-                        "attribute_templates": {"raw": "{{ states('sensor.outside') }}"},
-                        "entity_id": "sensor.outside",
-                    },
-                    "bare": {
-                        "value_template": "{{ states('sensor.outside') }}",
-                        "availability_template": "{{ states('sensor.outside') | float(0) < 30 }}",
-                    },
-                },
-            }
-        ],
-        "binary_sensor": [
-            {
-                "platform": "template",
-                "sensors": {"warm": {"value_template": _IS_WARM, "device_class": "heat", "delay_off": {"seconds": 5}}},
-            }
-        ],
-        "switch": [
-            {
-                "platform": "template",
-                "switches": {
-                    "lamp": {"friendly_name": "The lamp", "value_template": _LAMP, **_turned("input_boolean.lamp")},
-                    "blind": _turned("input_boolean.lamp"),
-                },
-            }
-        ],
-        "light": [
-            {
-                "platform": "template",
-                "lights": {
-                    "lamp": {
-                        "friendly_name": "Lamp",
-                        "value_template": _LAMP,
-                        "level_template": "{{ 100 }}",
-                        "set_level": [_set("input_text.said", "{{ brightness }}")],
-                        **_turned("input_boolean.lamp"),
-                    }
-                },
-            }
-        ],
-        "cover": [
-            {
-                "platform": "template",
-                "covers": {
-                    "positioned": {
-                        "friendly_name": "Blind",
-                        "position_template": "{{ states('sensor.blind') }}",
-                        "set_cover_position": [_set("input_text.said", "to {{ position }}")],
-                        "device_class": "blind",
-                    },
-                    "stated": {
-                        "value_template": "{{ 'opening' if is_state('sensor.blind', '50') else 'closed' }}",
-                        "open_cover": [_set("input_text.said", "open")],
-                        "close_cover": [_set("input_text.said", "close")],
-                        "stop_cover": [_set("input_text.said", "stop")],
-                    },
-                    "assumed": {
-                        "open_cover": [_set("input_text.said", "open")],
-                        "close_cover": [_set("input_text.said", "close")],
-                        "set_cover_tilt_position": [_set("input_text.said", "tilt {{ tilt }}")],
-                    },
-                    "wrong": {"value_template": "{{ 'perhaps' }}", "open_cover": [], "close_cover": []},
-                },
-            }
-        ],
-        "fan": [
-            {
-                "platform": "template",
-                "fans": {
-                    "plain": {"value_template": _LAMP, **_turned("input_boolean.lamp")},
-                    "whole": {
-                        "friendly_name": "Whole fan",
-                        "value_template": _LAMP,
-                        "percentage_template": "{{ states('sensor.blind') | int }}",
-                        "preset_mode_template": "{{ 'auto' }}",
-                        "oscillating_template": "{{ false }}",
-                        "direction_template": "{{ 'forward' }}",
-                        "preset_modes": ["auto", "smart"],
-                        "speed_count": 4,
-                        "set_percentage": [_set("input_text.said", "{{ percentage }} %")],
-                        "set_preset_mode": [_set("input_text.said", "{{ preset_mode }}")],
-                        **_turned("input_boolean.lamp"),
-                    },
-                },
-            }
-        ],
-        "lock": [
-            {
-                "platform": "template",
-                "name": "Door",
-                "value_template": _LAMP,
-                "lock": [_turn("input_boolean.lamp", "on")],
-                "unlock": [_turn("input_boolean.lamp", "off")],
-            }
-        ],
-        "vacuum": [
-            {
-                "platform": "template",
-                "vacuums": {
-                    "robot": {
-                        "value_template": "{{ 'cleaning' if is_state('input_boolean.lamp', 'on') else 'docked' }}",
-                        "start": [_turn("input_boolean.lamp", "on")],
-                        "stop": [_turn("input_boolean.lamp", "off")],
-                        "fan_speeds": ["low", "high"],
-                        "fan_speed_template": "{{ 'low' }}",
-                        "set_fan_speed": [_set("input_text.said", "{{ fan_speed }}")],
-                    }
-                },
-            }
-        ],
-        "alarm_control_panel": [
-            {
-                "platform": "template",
-                "panels": {
-                    "house": {
-                        "name": "House",
-                        "value_template": "{{ 'armed_away' if is_state('input_boolean.lamp', 'on') else 'disarmed' }}",
-                        "arm_away": [_turn("input_boolean.lamp", "on")],
-                        "disarm": [_set("input_text.said", "{{ code }}"), _turn("input_boolean.lamp", "off")],
-                        "code_format": "no_code",
-                        "code_arm_required": False,
-                    },
-                    "assumed": {"arm_home": [], "disarm": [], "code_arm_required": False, "code_format": "no_code"},
-                },
-            }
-        ],
-    },
-    "steps": [
-        outside("sensor.outside", "25"),
-        outside("sensor.outside", "31"),
-        call("switch.turn_on", entity_id="switch.lamp"),
-        call("light.turn_on", entity_id="light.lamp", brightness=20),
-        outside("sensor.blind", "50"),
-        call("cover.set_cover_position", entity_id="cover.positioned", position=70),
-        call("cover.open_cover", entity_id="cover.positioned"),
-        call("cover.open_cover", entity_id="cover.assumed"),
-        call("cover.stop_cover", entity_id="cover.stated"),
-        call("cover.set_cover_tilt_position", entity_id="cover.assumed", tilt_position=30),
-        call("fan.turn_on", entity_id="fan.plain"),
-        call("fan.set_percentage", entity_id="fan.whole", percentage=75),
-        outside("sensor.blind", "101"),
-        call("lock.unlock", entity_id="lock.door"),
-        call("vacuum.start", entity_id="vacuum.robot"),
-        call("vacuum.set_fan_speed", entity_id="vacuum.robot", fan_speed="high"),
-        call("alarm_control_panel.alarm_disarm", entity_id="alarm_control_panel.house"),
-        call("alarm_control_panel.alarm_arm_home", entity_id="alarm_control_panel.assumed"),
-        restart(),
-    ],
-}
-
-_SAY = "hue {{ h }}, {{ s }}"
-_COLORS: dict[str, Any] = {
-    "name": "colours",
-    "watch": ["light.", "input_text."],
-    "config": {
-        "input_text": {"said": {"initial": "nothing"}, "hs": {"initial": "30, 40"}, "mired": {"initial": "300"}},
-        "input_boolean": {"lamp": {"initial": False}},
-        "template": {
-            "light": [
-                {
-                    "name": "Warm",
-                    "state": _LAMP,
-                    "level": "{{ 200 }}",
-                    "temperature": "{{ states('input_text.mired') | int }}",
-                    "min_mireds": "{{ 160 }}",
-                    "max_mireds": "{{ 400 }}",
-                    "set_level": [],
-                    "set_temperature": [_set("input_text.mired", "{{ color_temp }}")],
-                    **_turned("input_boolean.lamp"),
-                },
-                {
-                    "name": "Hue",
-                    "state": _LAMP,
-                    "hs": "{{ states('input_text.hs') }}",
-                    "set_hs": [_set("input_text.said", _SAY)],
-                    **_turned("input_boolean.lamp"),
-                },
-                {
-                    "name": "Three",
-                    "set_rgb": [_set("input_text.said", "{{ r }} {{ g }} {{ b }}")],
-                    "set_temperature": [_set("input_text.said", "{{ color_temp }}")],
-                    **_turned("input_boolean.lamp"),
-                },
-                {
-                    "name": "Four",
-                    "state": _LAMP,
-                    "rgbw": "{{ (10, 20, 30, 40) }}",
-                    "set_rgbw": [_set("input_text.said", "{{ rgbw }} {{ w }}")],
-                    **_turned("input_boolean.lamp"),
-                },
-            ]
-        },
-    },
-    "steps": [
-        call("light.turn_on", entity_id="light.warm"),
-        call("light.turn_on", entity_id="light.warm", color_temp_kelvin=4000),
-        call("light.turn_on", entity_id="light.hue", hs_color=[120, 50]),
-        call("light.turn_on", entity_id="light.hue", rgb_color=[255, 0, 0]),
-        call("light.turn_on", entity_id="light.three", rgb_color=[0, 128, 255]),
-        call("light.turn_on", entity_id="light.three", color_temp_kelvin=3000),
-        call("light.turn_on", entity_id="light.four", rgbw_color=[1, 2, 3, 4]),
-        call("light.turn_off", entity_id="light.warm"),
-    ],
-}
-
-SCENES: list[dict[str, Any]] = [_COLORS, _SENSORS, _DELAYS, _TRIGGERED, _CONTROLS, _LIGHTS, _OLDER]
+SCENES: list[dict[str, Any]] = [_SENSORS, _DELAYS, _TRIGGERED, _CONTROLS]
