@@ -70,7 +70,8 @@ class OfflineAnswers:
         """Answer one request."""
         said, results = last_turn(request.messages)
         turns = _said_last(request.messages, 2)
-        text, now = unwrap(said)
+        text, minute = unwrap(said)
+        now = _moment(minute, self._now())
         if (quoted := _QUOTED.match(text)) is not None:
             text = quoted[2]
         language = language_of(text)
@@ -79,14 +80,14 @@ class OfflineAnswers:
         if request.system.startswith(DRAFT_ASKED):
             await self._load(language)
             recognize = self._recognizers[language].recognize
-            step = Say(answer_draft(request.system, text, now or self._now(), language, recognize))
+            step = Say(answer_draft(request.system, text, now, language, recognize))
         elif ASKED in text:
             step = Say(answer_heartbeat(text, language))
         else:
-            intent = understood(text, await self._recognize(text), language, now or self._now())
+            intent = understood(text, await self._recognize(text), language, now)
             language = intent.language if intent is not None else language
             spoken = last_mentioned(request.messages, turns)
-            turn = OfflineTurn(text, language, now or self._now(), tools, spoken)
+            turn = OfflineTurn(text, language, now, tools, spoken)
             step = decide(intent, results, turn)
             if quoted is not None and isinstance(step, Call):
                 step = decide(None, results, turn)  # for others it answers what it knows, and does nothing
@@ -124,6 +125,12 @@ class OfflineAnswers:
         if not recognizer.loaded:
             await asyncio.to_thread(recognizer.load)
         return recognizer
+
+
+def _moment(minute: datetime | None, exact: datetime) -> datetime:
+    """Return when something was said: the minute that the hub tells, with its seconds while it lasts."""
+    told = minute.replace(tzinfo=exact.tzinfo) if minute is not None else exact
+    return exact if told == exact.replace(second=0, microsecond=0) else told
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[str, list[StepResult]]:

@@ -31,7 +31,7 @@ def chinese_amount(text: str) -> ParsedTime | None:
     return delay(_han_seconds(text)) if re.fullmatch(said, text) else None
 
 
-def _han_number(text: str) -> int:
+def han_number(text: str) -> int:
     """Return 二十五 as 25; up to 999."""
     if text.isdigit():
         return int(text)
@@ -52,7 +52,7 @@ def _han_seconds(amount: str) -> float:
     total = 0.0
     for number, half, unit in re.findall(rf"({_HAN_NUMBER})(个半)?({_HAN_UNIT})", amount):
         size = _HAN_UNITS.get(unit.removeprefix("个").replace("星期", "周"), 0)
-        total += _han_number(number) * size + (size / 2 if half else 0)
+        total += han_number(number) * size + (size / 2 if half else 0)
     return total
 
 
@@ -72,10 +72,10 @@ def _han_clock(text: str) -> tuple[int, int] | None:
     )
     if match is None:
         return None
-    hour, tail = _han_number(match["hour"]), (match["tail"] or "").removesuffix("钟").removesuffix("分")
+    hour, tail = han_number(match["hour"]), (match["tail"] or "").removesuffix("钟").removesuffix("分")
     minute = int(match["colon"]) if match["colon"] else {"": 0, "半": 30, "一刻": 15}.get(tail, -1)
     if minute < 0:
-        minute = _han_number(tail)
+        minute = han_number(tail)
     if match["part"] in {"下午", "傍晚", "晚上", "今晚", "夜里"} and 1 <= hour < 12:
         hour += 12
     if match["part"] == "中午" and 1 <= hour <= 3:
@@ -123,7 +123,7 @@ def _han_every_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
 
 def _han_on_date(match: re.Match[str], now: datetime) -> ParsedTime | None:
     clock = _han_clock(match["clock"]) if match["clock"] else (9, 0)
-    return on_month_day(_han_number(match["month"]), _han_number(match["day"]), clock, now)
+    return on_month_day(han_number(match["month"]), han_number(match["day"]), clock, now)
 
 
 def _han_at_clock(match: re.Match[str], now: datetime) -> ParsedTime | None:

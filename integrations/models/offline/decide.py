@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from integrations.models.offline import corrections, memories
 from integrations.models.offline.arithmetic import work_out
-from integrations.models.offline.devices import Device, find, read_devices, search_for
+from integrations.models.offline.devices import read_devices
 from integrations.models.offline.entries import RecalledEntry, lines, parse_query
 from integrations.models.offline.failures import failure_text
 from integrations.models.offline.hearing import ends_as_question
+from integrations.models.offline.household import VERBS, act, ask, tell
 from integrations.models.offline.listening import listen, search_limit
 from integrations.models.offline.lists import keep_list
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
@@ -24,6 +25,7 @@ from integrations.models.offline.reminders import about_schedules
 from integrations.models.offline.replies import date_text, reply
 from integrations.models.offline.standing import TOOL as STANDING, reminders_step, reminders_text, removal_step
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
+from integrations.models.offline.timers import about_timers, is_about_timers
 
 DEVICES_LIMIT = 100
 NAME_LIMITS = {ENGLISH: 24, CHINESE: 12}
@@ -39,16 +41,6 @@ _ASKS_FOR = re.compile(
     re.IGNORECASE,
 )
 """What begins so is to be done, not to be remembered."""
-_VERBS = {
-    "TurnOn": ("turn_on", "turned_on"),
-    "TurnOff": ("turn_off", "turned_off"),
-    "Toggle": ("toggle", "toggled"),
-    "Open": ("open", "device_opened"),
-    "Close": ("close", "device_closed"),
-    "Lock": ("lock", "device_locked"),
-    "Unlock": ("unlock", "device_unlocked"),
-}
-"""What is done with a device, and the reply that says so."""
 _TOOL_OF = {
     "Remember": "remember",
     "Keep": "remember",
@@ -73,10 +65,13 @@ _TOOL_OF = {
     "Status": "session_status",
     "GetState": "get_state",
     "ListStates": "get_state",
-    **dict.fromkeys(_VERBS, "home"),
+    "Ask": "get_state",
+    "Why": "why",
+    **dict.fromkeys((*VERBS, "Do", "SetTo"), "home"),
     "Remind": "schedule",
     "WakeUp": "schedule",
     "Timer": "schedule",
+    "TimerDo": "schedule",
     "ListSchedules": "schedule",
     "CancelSchedule": "schedule",
 }
@@ -124,6 +119,8 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         return Say(reply("tool_missing", language, tool=missing[0]))
     if (step := _about_memory(intent, results, turn)) is not None:
         return step
+    if "get_state" in turn.tools and is_about_timers(intent, turn.said):
+        return about_timers(intent, results, language, now, turn.tools)
     match intent.name:
         case "StandingAdd" | "StandingList" | "StandingRemove":
             return reminders_step(intent, results, language, now.date())
@@ -140,10 +137,10 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
             return Say(reply("status", language, time=time, **{key: str(value) for key, value in words.items()}))
         case "ListStates":
             return _list_devices(results, language)
-        case "GetState":
-            return _device_state(intent, results, turn)
+        case "GetState" | "Ask":
+            return _of_home(intent, results, turn)
         case _:
-            return _command_device(intent, results, language)
+            return act(intent, results, language)
 
 
 def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step | None:
@@ -158,7 +155,10 @@ def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn:
         case "ListAdd" | "ListOff" | "ListShow":
             return keep_list(intent, results, language)
         case "Recall":
-            return memories.recall(intent, results, language, now, turn.said)
+            step = memories.recall(intent, results, language, now, turn.said)
+            if step != Say(reply("not_recalled", language)) or "get_state" not in turn.tools:
+                return step
+            return tell(results, intent.query, language, now) or step
         case "ListTodos" | "ListMemories":
             return memories.list_memories(intent, results, language, now)
         case "Forget" | "ForgetAll":
@@ -240,33 +240,15 @@ def _list_devices(results: Sequence[StepResult], language: str) -> Step:
     devices = read_devices(results[-1].output)
     if not devices:
         return Say(reply("no_states", language))
-    return Say(reply("state_list", language, lines=lines(_told(each, language) for each in devices)))
+    return Say(reply("state_list", language, lines=lines(each.told(language) for each in devices)))
 
 
-def _device_state(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
+def _of_home(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     language = turn.language
-    states = [each for each in results if each.tool == "get_state"]
-    if not states:
-        return Call("get_state", {"search": search_for(intent.slots["name"], turn.said), "limit": DEVICES_LIMIT})
-    devices = read_devices(states[-1].output)
-    device = find(devices, intent.slots["name"], intent.slots.get("state", ""))
-    if device is not None:
-        return Say(reply("state", language, name=device.name, state=device.state_text(language)))
+    if (step := ask(intent, results, language, turn.now, turn.said)) is not None:
+        return step
     # No device of that name: it may be something from memory.
     if "memory_search" in turn.tools:
         recall = RecognizedIntent("Recall", intent.language, intent.slots)
         return memories.recall(recall, results, language, turn.now, turn.said)
-    return Say(reply("state_unknown", language, name=intent.slots["name"]))
-
-
-def _command_device(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
-    verb, done = _VERBS[intent.name]
-    if not results:
-        return Call("home", {"do": verb, "name": intent.slots["name"]})
-    names = read_json(results[-1].output).get("names")
-    shown = ", ".join(map(str, names)) if isinstance(names, list) and names else intent.slots["name"]
-    return Say(reply(done, language, name=shown))
-
-
-def _told(device: Device, language: str) -> str:
-    return f"{device.name}: {device.state_text(language)}"
+    return Say(reply("state_unknown", language, name=intent.slots.get("name", turn.said)))

@@ -17,6 +17,8 @@ _KNOWN = (
     (re.compile(r"(?P<count>\d+) standing reminders already"), "too_many_standing"),
     (re.compile(r"nothing called '(?P<name>.*?)' that can"), "state_unknown"),
     (re.compile(r"(?P<name>[^'\"]+)['\"]? is new: agents"), "device_new"),
+    (re.compile(r"where .* is not known: say the room"), "where_not_known"),
+    (re.compile(r"there is nothing called '(?P<name>.*?)' to leave out"), "nothing_to_leave_out"),
     (re.compile(r"cannot be reached now"), "device_unavailable"),
     (re.compile(r"may be any of (?P<names>.*?); say which"), "device_which"),
     (re.compile(r"has no word that can be recognised|topics: expected at least one word"), "topic_unclear"),

@@ -17,7 +17,7 @@ ITEMS_LIMIT = 10
 """Items of one sentence."""
 LIST_LIMIT = 50
 
-_THE_LIST = r"(?:my|our|the) (?:(?P<list>(?!to-?do|to do|task)[\w-]+) )?list"
+_THE_LIST = r"(?:my|our|the) (?:(?P<list>(?!to-?do|to do|task)[\w'-]+(?: (?!list\b)[\w'-]+)?) )?list"
 _ZH_LIST = r"(?:我的|我们的)?(?P<list>购物|买菜|采购|行李|打包|礼物|出行)?(?:清单|单子)(?:里面|里|上面|上|中)?"
 _PATTERNS: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
     language: tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in patterns)
@@ -32,8 +32,11 @@ _PATTERNS: dict[str, tuple[tuple[str, re.Pattern[str]], ...]] = {
             ("ListAdd", r"(?:my |our |the )?(?P<list>(?!to-?do|task)[\w-]+) list ?: ?(?P<items>.+)"),
             (
                 "ListOff",
-                rf"(?:take|remove|delete|cross|strike|drop|scratch) (?P<items>.+?) (?:off|from|off of) {_THE_LIST}",
+                rf"(?:take|remove|delete|cross|strike|drop|scratch|tick|check)(?: off)? (?P<items>.+?)"
+                rf" (?:off|from|off of|on|in) {_THE_LIST}",
             ),
+            ("ListOff", rf"(?:complete|finish) (?P<items>.+?) (?:on|in|from) {_THE_LIST}"),
+            ("ListOff", rf"mark (?P<items>.+?) as (?:done|completed?|bought|finished) (?:on|in) {_THE_LIST}"),
             (
                 "ListShow",
                 rf"(?:what's|what is|whats|what else is|show me|read me|show|read|tell me)(?: left)?(?: what's)?"

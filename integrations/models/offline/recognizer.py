@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from integrations.models.offline.arithmetic import NotASum, work_out
 from integrations.models.offline.hearing import ENDS, HeardSentence, Hearing, ends_as_question
+from integrations.models.offline.quantities import has_unit, is_quantity
 from integrations.models.offline.when import amount_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,19 @@ SENTENCE_LIMIT = 1_000
 _FOLDER = Path(__file__).parent / "sentences"
 _LAST = frozenset({"CorrectPlain"})
 """Intents with so few words of their own that they are meant only where nothing else is."""
+_ASKING = re.compile(
+    r"^(?:is|are|was|were|do|does|did|has|have|what|which|how|when|why|who|where|any|if|can|could|should|will|i|we|it)\b"
+    r"|什么|哪|谁|为什么|怎么|是不是|是否|有没有|多少|几",
+    re.IGNORECASE,
+)
+"""In what would be the name of a thing, a sign that a question was asked, and nothing is to be done."""
+_TELLING = re.compile(
+    r"\b(?:is|was|are|were|be|been|went|go|goes|has|have|had|costs?|likes?|moved|said|says|keeps?|kept|got|he|she|they|you)\b",
+    re.IGNORECASE,
+)
+"""In what would be the name of a thing, a sign that something is told, where a sentence has no verb of its own."""
+WEAK_LIMIT = 5
+"""Words of the name in such a sentence: "bedroom lamp 50%"."""
 _LATIN = re.compile(r"[A-Za-z]{2}")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
@@ -69,12 +83,14 @@ class Recognizer:
 
     def load(self) -> tuple[Intents, Hearing]:
         """Load the grammar and return it; takes a tenth of a second, so not on the event loop."""
-        from hassil import Intents
+        from hassil import Intents, recognize_all
         from ruamel.yaml import YAML
 
         sentences: dict[str, Any] = YAML(typ="safe").load(_FOLDER / f"{self.language}.yaml")
-        self._loaded = Intents.from_dict(sentences), Hearing(sentences)
-        return self._loaded
+        loaded = self._loaded = Intents.from_dict(sentences), Hearing(sentences)
+        # The grammar is read with the first sentence, which takes most of a second.
+        list(recognize_all("hello", loaded[0]))
+        return loaded
 
     def recognize(self, text: str) -> RecognizedIntent | None:
         """Return what `text` means, or None when no sentence fits."""
@@ -100,9 +116,15 @@ class Recognizer:
             return None
         best: tuple[int, RecognizedIntent] | None = None
         for result in recognize_all(heard.plain, grammar):
-            slots = {name: _said(heard, entity) for name, entity in result.entities.items()}
-            intent = RecognizedIntent(result.intent.name, self.language, slots)
-            words = 0 if intent.name in _LAST else len(heard.plain) - sum(map(len, slots.values()))
+            entities = result.entities.items()
+            slots = {name: _said(heard, entity) for name, entity in entities if entity.text_span is not None}
+            words = (
+                0
+                if result.intent.name in _LAST
+                else len(heard.plain) - sum(len(text) for name, text in slots.items() if name != "state")
+            )
+            given = {name: str(entity.value) for name, entity in entities if entity.text_span is None}
+            intent = RecognizedIntent(result.intent.name, self.language, {**slots, **given})
             if (best is None or words > best[0]) and _fits(intent):
                 best = (words, intent)
         return best[1] if best else None
@@ -134,8 +156,18 @@ def _fits(intent: RecognizedIntent) -> bool:
     """Whether the text of the slots is plausible; a wildcard slot takes anything."""
     if any(not said for said in intent.slots.values()):
         return False
-    if intent.name == "Timer":
+    if "amount" in intent.slots:
         return amount_of(intent.slots["amount"]) is not None
+    if intent.name in ("Do", "SetTo") and _ASKING.search(intent.slots.get("name", "")):
+        return False
+    if "weak" in intent.slots and (
+        _TELLING.search(intent.slots["name"]) or len(intent.slots["name"].split()) > WEAK_LIMIT
+    ):
+        return False
+    if intent.name == "SetTo":
+        needs_quantity = "strict" in intent.slots or intent.slots.get("field", "color") != "color"
+        check = has_unit if intent.slots.get("strict") == "unit" else is_quantity
+        return not needs_quantity or check(intent.slots["value"])
     if intent.name != "Calculate":
         return True
     try:

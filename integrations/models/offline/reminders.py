@@ -76,7 +76,7 @@ def _cancel(intent: RecognizedIntent, results: Sequence[StepResult], language: s
     if len(results) > 1:
         return Say(reply("schedule_cancelled", language, text=_named(_entry(results[-1].output, "removed"))))
     entries = read_items(results[-1].output, "schedules")
-    meant = _meant(entries, intent.slots.get("reminder", ""))
+    meant = meant_entries(entries, intent.slots.get("reminder", ""))
     if not meant:
         return Say(reply("schedule_unknown" if entries else "no_schedules", language))
     if len(meant) > 1:
@@ -107,7 +107,7 @@ def _entry(output: str, key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _meant(entries: list[dict[str, Any]], reminder: str) -> list[dict[str, Any]]:
+def meant_entries(entries: list[dict[str, Any]], reminder: str) -> list[dict[str, Any]]:
     """Return the entries that share most words with a reminder; all of them when it has none."""
     wanted = _words(reminder)
     if not wanted:

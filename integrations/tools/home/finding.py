@@ -12,9 +12,10 @@ from integrations.tools.home.vocabulary import ALSO, EVERY, EVERYTHING, HOLDS, K
 
 _WORD = LazyPattern(r"[^\W_\u3400-\u9fff]+|[\u3400-\u9fff]+")
 _WHOLE_HOUSE = LazyPattern(
-    r"\b(?:in |of |around |throughout |across )?(?:(?:every|each|all(?: the| my| our)?) rooms?"
+    r"\b(?:in |of |around |throughout |across )?(?:(?:every|each|all(?: the| my| our)?) (?:rooms?|areas?)"
     r"|(?:(?:the|my|our) )?(?:whole |entire )(?:house|home|apartment|flat|place)"
-    r"|(?:in|around|throughout) (?:the|my|our) (?:house|home|apartment|flat))\b|(?:整个|全)(?:家|屋|房子)|家里|屋里"
+    r"|(?:in|around|throughout) (?:the|my|our) (?:house|home|apartment|flat)"
+    r"|all over|everywhere|all around)\b|(?:整个|全)(?:家|屋|房子)|家里|屋里"
 )
 _DOWN_HERE = LazyPattern(r"\b(down|up) here\b")
 _BUT = LazyPattern(r"[\s,]*\b(?:except(?: for)?|but(?: not)?|apart from|other than)\b(.+)")
@@ -118,11 +119,21 @@ def find_named(text: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity
     """
     rest, but = _without_exceptions(text)
     found = _matches(rest, candidates)
-    if not is_several(rest):
-        return [each for fit, each in found if fit == found[0][0]]
+    if not is_several(rest) and not but:
+        best = [each for fit, each in found if fit == found[0][0]]
+        of_place = [] if found and found[0][0] == (0, 0) else [each for _, each in found if _is_around(rest, each)]
+        return of_place or best
     if _says_all(rest) or _WHOLE_HOUSE.search(rest):
         found = [(fit, each) for fit, each in found if _is_told(rest, each) or each.domain in EVERYTHING]
     return _left_over(_of_kind(rest, found), but)
+
+
+def _is_around(text: str, candidate: NamedEntity) -> bool:
+    """Whether a text has only words of a place and of a kind: "the bedroom lamp" where nothing is called so."""
+    said = set(words_of(text)) - LITTLE
+    places = {word for place in candidate.places for word in words_of(place)}
+    kinds = set(kinds_of(candidate))
+    return bool(said & places) and bool(said & kinds - places) and said <= places | kinds
 
 
 def in_state(text: str, found: Iterable[NamedEntity], state: str) -> list[NamedEntity]:
@@ -143,10 +154,10 @@ def is_clear(text: str, found: Sequence[NamedEntity]) -> bool:
     """Whether several entities may be acted on at once: they were named by their kind, not by a shared name."""
     if len(found) < 2:
         return True
-    rest, _ = _without_exceptions(text)
+    rest, but = _without_exceptions(text)
     said = set(words_of(_WHOLE_HOUSE.sub(" all ", rest)))
     told = said & _all_kinds() or not said - LITTLE
-    if is_several(rest) and (told or _says_all(rest)):
+    if (but or is_several(rest)) and (told or _says_all(rest)):
         return True
     return len({each.domain for each in found}) == 1 and any(said & set(kinds_of(each)) for each in found)
 

@@ -169,8 +169,7 @@ class _HomeTools:
         arguments = call.arguments
         candidates = self._candidates(arguments.get("domain"), arguments.get("area"))
         if "search" in arguments:
-            search = arguments["search"]
-            self._require_place(search, arguments.get("area"))
+            search = _HERE.sub(" ", arguments["search"])
             candidates = _found(find, search, candidates)
             if not candidates and find(search, self._new_ones()):
                 raise Forbidden(f"{search!r} {IS_NEW}")
@@ -191,7 +190,7 @@ class _HomeTools:
 
         verb, name = call.arguments["do"], call.arguments["name"]
         found = self._meant(call)
-        if not is_clear(name, [each for each, _ in found]):
+        if not is_clear(_HERE.sub(" ", name), [each for each, _ in found]):
             shown = [self._described(each) for each, _ in found[:SERVICES_SHOWN]]
             output = f"error: {name!r} may be any of {', '.join(shown)}; say which"
             return ToolResult(output, is_error=True, trusted=self._are_plain(each.entity_id for each, _ in found))
@@ -221,10 +220,10 @@ class _HomeTools:
         """
         verb, name, values = call.arguments["do"], call.arguments["name"], call.arguments.get("values", {})
         area = call.arguments.get("area")
-        self._require_place(name, area)
-        new, found = self._able(verb, name, values, self._new_ones()), []
+        said, is_here = _HERE.sub(" ", name), area is None and _HERE.search(name) is not None
+        new, found = self._able(verb, said, values, self._new_ones()), []
         try:
-            found = self._able(verb, name, values, self._candidates(None, area))
+            found = self._able(verb, said, values, self._candidates(None, area))
         except NotFound:
             if not new:
                 raise
@@ -235,7 +234,7 @@ class _HomeTools:
                 f"there is nothing called {name!r} that can {verb}{self._called_like(name)}; "
                 "get_state with search finds more"
             )
-        return found
+        return self._only_here(name, verb, found) if is_here else found
 
     def _able(
         self, verb: str, name: str, values: Mapping[str, Any], candidates: Iterable[NamedEntity]
@@ -254,10 +253,18 @@ class _HomeTools:
             return [able[name]]
         return [able[each.entity_id] for each in _found(find_named, name, [each for each, _ in able.values()])]
 
-    def _require_place(self, name: str, area: str | None) -> None:
-        """Refuse "here" where nobody knows where that is, rather than mean the whole home."""
-        if area is None and _HERE.search(name):
+    def _only_here(
+        self, name: str, verb: str, found: list[tuple[NamedEntity, Doing]]
+    ) -> list[tuple[NamedEntity, Doing]]:
+        """Return what "here" means where nobody knows the room: the only one, or the only one that plays.
+
+        Raises:
+            NotFound: It may be several; the whole home is never meant by it.
+        """
+        active = [each for each in found if each[0].is_in("paused" if verb == "resume" else "playing")]
+        if len(found) > 1 and len(active) != 1:
             raise NotFound(f"where {name!r} is not known: say the room")
+        return active if len(found) > 1 else found
 
     def _described(self, each: NamedEntity) -> str:
         """Return an entity as a person tells it from others of its name."""

@@ -14,7 +14,7 @@ SET = "set"
 LOOK = "look"
 VALUE = "value"
 """What `set` takes in place of a service's own field: the field follows from the entity."""
-_BRIGHTER_PCT, _WARMER = 20, 1.0
+_BRIGHTER, _WARMER = 51, 1.0
 _VERBS: Mapping[str, tuple[str, ...]] = {
     "turn_on": ("turn_on", "open_{domain}", "press", "start"),
     "turn_off": ("turn_off", "close_{domain}", "return_to_base", "dock", "cancel"),
@@ -51,10 +51,7 @@ VERBS = (*_VERBS, SET)
 _WITH: Mapping[str, Mapping[str, Any]] = {
     "mute": {"is_volume_muted": True},
     "unmute": {"is_volume_muted": False},
-    "brighter": {"brightness_step_pct": _BRIGHTER_PCT},
-    "dimmer": {"brightness_step_pct": -_BRIGHTER_PCT},
 }
-_ONLY: Mapping[str, str] = dict.fromkeys(("brighter", "dimmer"), "light")
 _NUMBERS: Mapping[str, tuple[str, str]] = {
     "light": ("turn_on", "brightness_pct"),
     "cover": ("set_cover_position", "position"),
@@ -119,8 +116,10 @@ def doing(verb: str, entity_id: str, values: Mapping[str, Any], attributes: Mapp
             return None
         step = float(attributes.get("target_temp_step") or _WARMER)
         return Doing(f"{domain}.set_temperature", {"temperature": target + (step if verb == "warmer" else -step)})
-    if _ONLY.get(verb, domain) != domain:
-        return None
+    if verb in ("brighter", "dimmer"):
+        now, step = attributes.get("brightness"), _BRIGHTER if verb == "brighter" else -_BRIGHTER
+        level = min(255, max(1, now + step)) if isinstance(now, int | float) else 255 if step > 0 else 128
+        return Doing("light.turn_on", {"brightness": level}) if domain == "light" else None
     if domain == "group" and verb in GENERIC:
         return Doing(f"homeassistant.{verb}")
     if domain == "script" and verb in ("turn_on", "start", "press"):

@@ -18,7 +18,7 @@ KINDS: Mapping[str, str] = {
     "binary_sensor/moisture": "leak water moisture flood wet 漏水",
     "binary_sensor/motion": "motion movement 移动 动静",
     "binary_sensor/occupancy": "occupancy presence 有人",
-    "binary_sensor/opening": "opening door window 门 窗户",
+    "binary_sensor/opening": "opening 开合",
     "binary_sensor/plug": "plug 插头",
     "binary_sensor/power": "power 电源",
     "binary_sensor/presence": "presence 有人",
@@ -148,7 +148,25 @@ which what how many much single everything anything something now please whole e
 LITTLE = frozenset(_LITTLE.split())
 """Words that tell nothing of what is meant."""
 EVERY = frozenset(
-    {"all", "every", "each", "everything", "anything", "any", "所有", "全部", "全都", "一切", "每个", "都", "任何"}
+    {
+        "all",
+        "every",
+        "each",
+        "everything",
+        "anything",
+        "any",
+        "所有",
+        "全部",
+        "全都",
+        "一切",
+        "每个",
+        "都",
+        "任何",
+        "device",
+        "thing",
+        "设备",
+        "东西",
+    }
 )
 EVERYTHING = frozenset({"light", "switch", "fan", "media_player", "humidifier", "climate"})
 """Domains of what is on or off when "everything" or "anything" is said without a kind."""
@@ -189,8 +207,10 @@ def _is_low(domain: str, kind: str, state: str) -> bool:
 
 
 HOLDS: Mapping[str, Callable[[str, str, str], bool]] = {
-    "on": lambda domain, kind, state: state in _ON,
-    "off": lambda domain, kind, state: state in ("off", "standby", "idle", "docked"),
+    "on": lambda domain, kind, state: state in _ON or (domain in ("cover", "valve") and state == "open"),
+    "off": lambda domain, kind, state: (
+        state in ("off", "standby", "idle", "docked") or (domain in ("cover", "valve") and state == "closed")
+    ),
     "open": _is_open,
     "closed": _is_closed,
     "locked": lambda domain, kind, state: (
@@ -209,26 +229,32 @@ HOLDS: Mapping[str, Callable[[str, str, str], bool]] = {
     "detected": lambda domain, kind, state: domain == "binary_sensor" and state == "on",
     "clear": lambda domain, kind, state: domain == "binary_sensor" and state == "off",
     "low": _is_low,
+    "connected": lambda domain, kind, state: kind == "connectivity" and state == "on",
+    "charging": lambda domain, kind, state: kind == "battery_charging" and state == "on",
+    "plugged": lambda domain, kind, state: kind == "plug" and state == "on",
     "unavailable": lambda domain, kind, state: state == "unavailable",
 }
 """Whether an entity of a domain and a device class is what people call so."""
 STATES: Mapping[str, str] = {
     word: state
     for state, words in {
-        "on": "on 开着 亮着 开启 打开着 开了",
-        "off": "off 关着 关了 熄灭",
-        "open": "open opened 开着的 打开 敞开",
-        "closed": "closed shut 关上 关闭 关好",
-        "locked": "locked 锁着 锁了 锁上 锁好 上锁",
-        "unlocked": "unlocked 没锁 未锁 没上锁",
+        "on": "on lit 开着 亮着 亮 开 开启 打开着 开了",
+        "off": "off 关着 关 关了 熄灭",
+        "open": "open opened 打开 打开了 敞开 没关 没关好",
+        "closed": "closed shut 关上 关上了 关闭 关闭着 关好",
+        "locked": "locked 锁着 锁了 锁上 锁上了 锁好 上锁",
+        "unlocked": "unlocked 没锁 未锁 没上锁 解锁",
         "home": "home 在家",
         "away": "away 外出 不在家 出门",
-        "playing": "playing 播放 在播 在放",
+        "playing": "playing 播放 在播 在放 正在播放",
         "paused": "paused 暂停",
-        "running": "running active 运行 运转",
-        "detected": "detected triggered wet leaking tripped occupied 触发 检测到 漏水了",
+        "running": "running active 运行 运转 在运行",
+        "detected": "detected triggered wet leaking tripped occupied 触发 被触发 检测到 漏水了",
         "clear": "clear dry undetected 正常",
-        "low": "low empty 低 没电",
+        "low": "low empty 低 没电 低电量",
+        "connected": "connected online 在线 已连接",
+        "charging": "charging 充电 在充电",
+        "plugged": "plugged",
         "unavailable": "unavailable offline unreachable 离线 断开",
     }.items()
     for word in words.split()

@@ -50,7 +50,7 @@ class Talk:
     def __init__(self, provider: OfflineProvider, tools: tuple[str, ...] = ALL_TOOLS, **outputs: Any) -> None:
         self.provider = provider
         self.tools = tools
-        self.outputs = outputs
+        self.outputs = {"get_state": {"states": []}, **outputs}
         self.messages: list[Message] = []
         self.calls: list[tuple[str, dict[str, Any]]] = []
 
@@ -146,10 +146,10 @@ async def test_it_forgets_and_says_what(provider: OfflineProvider) -> None:
 @pytest.mark.parametrize(
     ("sentence", "answer"),
     [
-        ("is the kitchen light on?", "Kitchen light is on."),
+        ("is the kitchen light on?", "Yes, Kitchen light is on."),
         ("what is the state of the kitchen table light", "Kitchen table light is off."),
         ("how warm is it in the living room?", "Living room temperature is 21.5 °C."),
-        ("厨房的灯开着吗？", "厨房的灯：关着。"),
+        ("厨房的灯的状态是什么", "厨房的灯：关着。"),
     ],
 )
 async def test_it_tells_the_state_of_the_device_that_is_meant(
@@ -172,8 +172,8 @@ async def test_a_name_that_is_no_device_is_looked_up_in_memory(provider: Offline
         ("please turn off the lights in the kitchen", "turn_off", "lights in the kitchen", "A, B is being turned off."),
         ("unlock the front door", "unlock", "front door", "A, B is being unlocked."),
         ("close the blinds", "close", "blinds", "A, B is being closed."),
-        ("打开客厅的灯", "turn_on", "客厅的灯", "正在打开A, B。"),
-        ("把前门锁上", "lock", "前门", "正在锁上A, B。"),
+        ("打开客厅的灯", "turn_on", "客厅的灯", "正在打开A、B。"),
+        ("把前门锁上", "lock", "前门", "正在锁上A、B。"),
     ],
 )
 async def test_it_commands_what_is_meant(
@@ -189,9 +189,8 @@ async def test_it_commands_what_is_meant(
     ("sentence", "search"),
     [
         ("what's the temperature in the bedroom?", "bedroom temperature"),
-        ("is the front door locked?", "front door"),
         ("卧室的温度是多少", "卧室 temperature"),
-        ("前门锁了吗", "前门"),
+        ("show me the front door", "front door"),
     ],
 )
 async def test_it_looks_for_what_is_asked_about(provider: OfflineProvider, sentence: str, search: str) -> None:
@@ -200,6 +199,28 @@ async def test_it_looks_for_what_is_asked_about(provider: OfflineProvider, sente
     await talk.say(sentence)
 
     assert talk.calls[0] == ("get_state", {"search": search, "limit": 100})
+
+
+@pytest.mark.parametrize(
+    ("sentence", "of", "unlocked", "answer"),
+    [
+        ("is the front door locked?", 1, [], "Yes, Front door is locked."),
+        ("is the front door locked?", 1, ["no"], "No, Front door is unlocked."),
+        ("前门锁了吗", 1, ["no"], "不是，Front door：未锁。"),
+    ],
+)
+async def test_yes_or_no_is_said_with_the_state(
+    provider: OfflineProvider, sentence: str, of: int, unlocked: list[str], answer: str
+) -> None:
+    door = {"entity_id": "lock.front_door", "name": "Front door", "state": "unlocked" if unlocked else "locked"}
+
+    class Door(Talk):
+        def _answer(self, call: ToolCallBlock) -> None:
+            fits = not unlocked or "state" not in call.arguments
+            self.outputs["get_state"] = {"states": [door] if fits else [], "looked_at": of}
+            super()._answer(call)
+
+    assert await Door(provider).say(sentence) == answer
 
 
 async def test_a_tool_that_fails_is_told_and_not_called_again(provider: OfflineProvider) -> None:

@@ -38,7 +38,7 @@ def recognizers() -> dict[str, Recognizer]:
         ("记住锅炉是5月12日保养的", "Remember", {"text": "锅炉是5月12日保养的"}),
         ("忘记锅炉", "Forget", {"text": "锅炉"}),
         ("打开厨房的灯", "TurnOn", {"name": "厨房的灯"}),
-        ("厨房的灯开着吗？", "GetState", {"name": "厨房的灯"}),
+        ("厨房的灯开着吗？", "Ask", {"name": "厨房的灯", "state": "开着", "how": "is"}),
         ("你能做什么？", "Help", {}),
         ("你好", "Greeting", {}),
         ("状态", "Status", {}),

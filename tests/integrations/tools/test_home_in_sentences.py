@@ -1,0 +1,164 @@
+"""Sentences to the offline assistant, in both languages, with the real tools of the home: judged by what is done."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hub.models.contract import (
+    Message,
+    ModelRequest,
+    Role,
+    TextDelta,
+    ToolCallEvent,
+    ToolSpec,
+    tool_result,
+    user_message,
+)
+from integrations.models.offline.provider import OfflineProvider
+from integrations.tools import home
+from tests.integrations.tools.standing import Standing
+from tests.integrations.tools.test_home_by_meaning import Meaning
+
+NOW = datetime(2026, 5, 12, 12, 0, tzinfo=UTC)
+TIMER = {"id": "t", "text": "The timer for pizza has ended.", "next": "2026-05-12T12:07:30+00:00"}
+
+
+class Assistant:
+    """The offline assistant in a home; what is remembered and scheduled is only written down."""
+
+    def __init__(self, standing: Standing) -> None:
+        self.meant = Meaning(standing)
+        self.scheduled: list[dict[str, Any]] = []
+        self._standing = standing
+        self._provider = OfflineProvider("offline", lambda: NOW)
+
+    async def say(self, text: str) -> str:
+        messages = [user_message(text)]
+        while True:
+            tools = tuple(
+                ToolSpec(name, "", {}) for name in ("home", "get_state", "schedule", "memory_search", "remember")
+            )
+            request = ModelRequest(model="homarus", system="", messages=tuple(messages), tools=tools)
+            events = [event async for event in self._provider.stream(request)]
+            calls = [event.call for event in events if isinstance(event, ToolCallEvent)]
+            if not calls:
+                return "".join(event.text for event in events if isinstance(event, TextDelta))
+            for call in calls:
+                output, is_error = await self._run(call.name, dict(call.arguments))
+                messages += [Message(Role.ASSISTANT, (call,)), tool_result(call, output, is_error=is_error)]
+
+    async def _run(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+        if name == "schedule":
+            self.scheduled.append(arguments)
+            return str({"schedules": [TIMER], "updated": TIMER}).replace("'", '"'), False
+        if name in ("memory_search", "remember"):
+            return '{"hits": []}', False
+        result = await self._standing.call(name, arguments)
+        return result.output, result.is_error
+
+
+@pytest.fixture
+async def assistant(standing: Standing) -> AsyncIterator[Assistant]:
+    await standing.set_up(home)
+    yield Assistant(standing)
+    await standing.registry.close()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("turn off everything down here except the fridge",
+         {("light.ceiling", "turn_off"), ("light.diao_deng", "turn_off"), ("media_player.radio", "turn_off"),
+          ("media_player.tv", "turn_off"), ("switch.all_lights", "turn_off")}),
+        ("把除了冰箱以外楼下的开关都关掉", {("switch.all_lights", "turn_off")}),
+        ("all the lights off please", {("light.ceiling", "turn_off"), ("light.ceiling_2", "turn_off"),
+                                       ("light.diao_deng", "turn_off")}),
+        ("make sure the bedroom light is off", {("light.ceiling_2", "turn_off")}),
+        ("start the laundry timer for 20 minutes", {("timer.laundry", "start")}),
+        ("给洗衣计时器加五分钟", set()),
+        ("set guest mode", {("input_boolean.guest_mode", "turn_on")}),
+        ("activate the movie scene", {("scene.movie", "turn_on")}),
+        ("set the house mode to movie night", {("input_select.house_mode", "select_option")}),
+        ("make it warmer", {("climate.radiator", "set_temperature")}),
+        ("it's too cold in the bedroom", {("climate.radiator", "set_temperature")}),
+        ("卧室太热了", {("climate.radiator", "set_temperature")}),
+        ("把卧室温度调到二十二度", {("climate.radiator", "set_temperature")}),
+        ("set the kitchen ceiling to half", {("light.ceiling", "turn_on")}),
+        ("dim the bedroom light", {("light.ceiling_2", "turn_on")}),
+        ("客厅的灯调成红色", {("light.diao_deng", "turn_on")}),
+        ("pull down the blind", {("cover.blind", "close_cover")}),
+        ("open the blind to 30%", {("cover.blind", "set_cover_position")}),
+        ("pause the music", {("media_player.radio", "media_pause")}),
+        ("next song", {("media_player.radio", "media_next_track")}),
+        ("下一首", {("media_player.radio", "media_next_track")}),
+        ("set the volume to 30%", {("media_player.radio", "volume_set")}),
+        ("音量调到百分之三十", {("media_player.radio", "volume_set")}),
+        ("turn it down", {("media_player.radio", "volume_down")}),
+        ("increase the target", {("input_number.target", "increment")}),
+        ("play radio one on the tv", {("media_player.tv", "play_media")}),
+        ("turn on the kitchen light in chinese 厨房", set()),
+        ("打开kitchen的灯", {("light.ceiling", "turn_on")}),
+        ("my favourite colour is red", set()),
+        ("the doctor said keep the bedroom light off", set()),
+        ("is the bedroom light off", set()),
+        ("turn on the ceiling", set()),
+        ("unlock the back door", set()),
+    ],
+)  # fmt: skip
+async def test_a_sentence_does_what_a_person_means(
+    assistant: Assistant, sentence: str, expected: set[tuple[str, str]]
+) -> None:
+    answer = await assistant.say(sentence)
+
+    assert {(entity, service) for entity, service, _ in assistant.meant.done} == expected, answer
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer"),
+    [
+        ("is anything still on upstairs?", "Yes, 2: Radiator (Bedroom), Ceiling (Bedroom)"),
+        ("which windows are open", "1: Velux (Bedroom)"),
+        ("楼上有哪些窗户开着", "1个：Velux（Bedroom）"),
+        ("are any windows open downstairs", "None."),
+        ("how many lights are on", "2 of 3: Ceiling (Kitchen), Ceiling (Bedroom)"),
+        ("are all lights on", "No, 2 of 3: Ceiling (Kitchen), Ceiling (Bedroom)"),
+        ("is the back door locked", "No, Back door is unlocked."),
+        ("how warm is the bedroom", "Climate is 19.5 °C."),
+        ("卧室多少度", "Climate：19.5 °C。"),
+        ("is anybody home", "Yes, 1: Anna"),
+        ("谁在家", "1个：Anna"),
+        ("is anna home", "Yes, Anna is home."),
+        ("where is anna", "Anna is home."),
+        ("when does the sun set", "The sun sets at 18:41."),
+        ("太阳几点落山", "太阳18:41落山。"),
+        ("what is playing in the kitchen", "Radio: playing, News"),
+        ("which batteries are low", "1: Remote battery"),
+        ("how much time is left on the laundry timer", "Laundry is not running."),
+        ("how long is left on the pizza timer", "The timer for pizza has ended: 7 min 30 s left."),
+        ("turn on the ceiling", "light.ceiling (Ceiling, Kitchen), light.ceiling_2 (Ceiling, Bedroom)?"),
+        ("turn off everything except the unicorn", "I know no the unicorn to leave out, so nothing was done."),
+        ("mute the music in here", "Done: Radio."),
+    ],
+)  # fmt: skip
+async def test_a_question_has_the_answer_of_the_home(assistant: Assistant, sentence: str, answer: str) -> None:
+    assert answer in await assistant.say(sentence)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "change"),
+    [
+        ("add 5 minutes to the pizza timer", {"at": "750s"}),
+        ("take 2 minutes off the timer", {"at": "330s"}),
+        ("把计时器减少两分钟", {"at": "330s"}),
+        ("pause the pizza timer", {"enabled": False, "name": "paused, 450 s left"}),
+        ("暂停计时器", {"enabled": False, "name": "paused, 450 s left"}),
+    ],
+)
+async def test_a_timer_that_was_said_is_changed(assistant: Assistant, sentence: str, change: dict[str, Any]) -> None:
+    await assistant.say(sentence)
+
+    assert assistant.scheduled[-1] == {"action": "update", "id": "t", **change}
