@@ -230,7 +230,7 @@ class Hub(Lifecycle):
             ChannelsComponent(base, self.channels, messaging.owner_places, self.integrations, self.apply),
             automation,
             skills,
-            timeline,
+            timeline.offering(self.tools, self.entities),
             backup,
             update,
             AuditComponent(

@@ -470,6 +470,7 @@ ELSEWHERE = {
         "skill_propose": "tests/skills/test_control: off until the owner enables it",
         "calculator": "no words of others",
         **{name: f"integrations/tools/test_{name}" for name in ("rss", "web_fetch", "web_search")},
+        "why": "timeline/test_timeline",
     },
     "service": {
         "agent.heartbeat": "as agent.run",

@@ -40,6 +40,8 @@ from integrations.models.offline.replies import reply
 from integrations.models.offline.standing import reminders_in
 from integrations.models.offline.steps import Call, Say, Step, StepResult
 
+TIMED = frozenset({"Ask", "CancelSchedule", "TimerDo"})
+"""What needs the seconds, or the zone, of the moment when it was said."""
 STEPS_LIMIT = 12
 AT_ONCE_LIMIT = 120
 """Characters that are recognised on the event loop; 1,000 that are all keywords would hold it for half a second."""
@@ -71,7 +73,7 @@ class OfflineAnswers:
         said, results = last_turn(request.messages)
         turns = _said_last(request.messages, 2)
         text, minute = unwrap(said)
-        now = _moment(minute, self._now())
+        now = minute or self._now()
         if (quoted := _QUOTED.match(text)) is not None:
             text = quoted[2]
         language = language_of(text)
@@ -85,7 +87,9 @@ class OfflineAnswers:
             step = Say(answer_heartbeat(text, language))
         else:
             intent = understood(text, await self._recognize(text), language, now)
-            language = intent.language if intent is not None else language
+            if intent is not None:
+                language = intent.language
+                now = _moment(minute, self._now()) if intent.name in TIMED else now
             spoken = last_mentioned(request.messages, turns)
             turn = OfflineTurn(text, language, now, tools, spoken)
             step = decide(intent, results, turn)

@@ -17,7 +17,7 @@ from integrations.models.offline.devices import read_devices
 from integrations.models.offline.entries import RecalledEntry, lines, parse_query
 from integrations.models.offline.failures import failure_text
 from integrations.models.offline.hearing import ends_as_question
-from integrations.models.offline.household import VERBS, act, ask, tell
+from integrations.models.offline.household import VERBS, act, ask, tell, why
 from integrations.models.offline.listening import listen, search_limit
 from integrations.models.offline.lists import keep_list
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
@@ -110,6 +110,7 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         return Say(failure_text(results[-1].tool, results[-1].output, language))
     if intent is None:
         return _not_understood(results, turn)
+    intent = _possible(intent, turn) if intent.name == "Why" else intent
     if intent.name == "ForgetWhich":
         return Say(memories.ask_which_to_forget(intent, turn.previous, language))
     if intent.name not in _TOOL_OF:
@@ -129,18 +130,22 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         case "Remind" | "WakeUp" | "Timer" | "ListSchedules" | "CancelSchedule":
             return about_schedules(intent, results, language, now)
         case "Status":
-            if not results:
-                return Call("session_status")
-            facts = read_json(results[-1].output)
-            time = f"{facts.get('time', '')}"[11:16]
-            words = {"version": facts.get("version"), "zone": facts.get("time_zone"), "turns": facts.get("turns", 0)}
-            return Say(reply("status", language, time=time, **{key: str(value) for key, value in words.items()}))
+            return _status(results, language)
         case "ListStates":
             return _list_devices(results, language)
+        case "Why":
+            return why(intent, results, language) or _of_memory(intent, results, turn)
         case "GetState" | "Ask":
             return _of_home(intent, results, turn)
         case _:
             return act(intent, results, language)
+
+
+def _possible(intent: RecognizedIntent, turn: OfflineTurn) -> RecognizedIntent:
+    """Return the intent, or that of asking memory where the hub cannot tell why."""
+    if intent.name != "Why" or {"why", "get_state"} <= set(turn.tools):
+        return intent
+    return RecognizedIntent("Recall", intent.language, {"query": intent.slots["query"]})
 
 
 def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step | None:
@@ -215,6 +220,15 @@ def _about_both(intent: RecognizedIntent, results: Sequence[StepResult], turn: O
     return Say(standing if step == Say(reply("no_schedules", language)) else f"{step.text}\n\n{standing}")
 
 
+def _status(results: Sequence[StepResult], language: str) -> Step:
+    if not results:
+        return Call("session_status")
+    facts = read_json(results[-1].output)
+    words = {"version": facts.get("version"), "zone": facts.get("time_zone"), "turns": facts.get("turns", 0)}
+    shown = {key: str(value) for key, value in words.items()}
+    return Say(reply("status", language, time=f"{facts.get('time', '')}"[11:16], **shown))
+
+
 def _known(intent: RecognizedIntent, language: str, now: datetime) -> str:
     """Answer what needs no tool."""
     match intent.name:
@@ -247,7 +261,12 @@ def _of_home(intent: RecognizedIntent, results: Sequence[StepResult], turn: Offl
     language = turn.language
     if (step := ask(intent, results, language, turn.now, turn.said)) is not None:
         return step
-    # No device of that name: it may be something from memory.
+    return _of_memory(intent, results, turn)
+
+
+def _of_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
+    """Answer from memory what is no device."""
+    language = turn.language
     if "memory_search" in turn.tools:
         recall = RecognizedIntent("Recall", intent.language, intent.slots)
         return memories.recall(recall, results, language, turn.now, turn.said)

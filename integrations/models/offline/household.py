@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedI
 from integrations.models.offline.replies import reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
 
-LOOK, ACT = "get_state", "home"
+LOOK, ACT, WHY = "get_state", "home", "why"
 LIMIT = 100
 TOLD_LIMIT = 15
 """Entities that an answer names."""
@@ -42,7 +42,7 @@ def act(intent: RecognizedIntent, results: Sequence[StepResult], language: str) 
         arguments: dict[str, Any] = {"do": verb, "name": name}
         if verb == "play":
             media = {"media_content_id": slots["value"], "media_content_type": "music"}
-            arguments = {"do": "set", "name": name, "values": media}
+            arguments["values"] = media
         elif "value" in slots:
             arguments["values"] = _values(slots)
         return Call(ACT, arguments)
@@ -103,6 +103,19 @@ def ask(
     return _told(how, _measuring(devices, measure), slots, language, now)
 
 
+_AROUND = {
+    ENGLISH: re.compile(
+        r"^(?:on|off|the|my)\s+(?:the\s+|my\s+)?|\s+(?:not\b.*|(?:(?:suddenly|just|always|still|ever|never)\s+)*"
+        r"(?:(?:go|goes|going|gone|went|turn|turned|turning|switch|switched|come|came|stay|stayed|left)\s+)?"
+        r"(?:on|off|open|opened|close|closed|lock|locked|unlock|unlocked|run|running|ran|start|started|trigger|triggered"
+        r"|fire|fired|work|worked|happen|happened|change|changed|up|down)\b.*)$",
+        re.IGNORECASE,
+    ),
+    CHINESE: re.compile(r"今天|昨天|昨晚|今晚|早上|早晨|上午|中午|下午|晚上|夜里|刚才|刚刚|突然|自己|又|没有|没"),
+}
+"""What is around the name of a thing in a question of why."""
+_AUTOMATION = re.compile(r"\bautomation\b|自动化", re.IGNORECASE)
+_NOT = re.compile(r"\bnot\b|n't\b|没|未", re.IGNORECASE)
 _DEFAULTS = frozenset({"weather", "sun", "calendar", "天气", "太阳", "日历"})
 
 
@@ -120,6 +133,51 @@ def tell(results: Sequence[StepResult], query: str, language: str, now: datetime
     if not looked:
         return Call(LOOK, {"search": query[:200], "limit": LIMIT})
     return _told("tell", read_devices(looked[-1].output), {"name": query}, language, now)
+
+
+def why(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step | None:
+    """Tell why something happened, or did not; None when nothing of the home is meant."""
+    query = intent.slots["query"]
+    looked = [each for each in results if each.tool == LOOK]
+    told = [each for each in results if each.tool == WHY]
+    if not looked:
+        return Call(LOOK, {"search": _AROUND[language].sub("", query).strip() or query, "limit": LIMIT})
+    if not told:
+        found = read_devices(looked[-1].output)
+        if not found:
+            return None
+        is_automation = _AUTOMATION.search(query) is not None
+        best = next((each for each in found if (each.domain == "automation") == is_automation), found[0])
+        return Call(WHY, {"about": best.entity_id})
+    facts = read_json(told[-1].output)
+    happenings = [each for each in facts.get("happenings") or () if isinstance(each, dict)]
+    name = f"{facts.get('name')}"
+    if not happenings:
+        waits = ", ".join(map(str, facts.get("waits_for") or ()))
+        return Say(reply("why_never" if waits else "why_unknown", language, name=name, triggers=waits))
+    wanted = _NOT.search(f"{intent.slots.get('not', '')} {query}") is not None
+    chosen = next((each for each in happenings if (each.get("outcome") == "did_not_run") == wanted), happenings[0])
+    return Say("\n".join(_reasons(name, chosen, language)))
+
+
+def _reasons(name: str, told: dict[str, Any], language: str) -> Iterator[str]:
+    """Yield what happened, what led to it, and the conditions that did not hold."""
+    yield reply("why_what", language, time=f"{told.get('at', '')}"[11:16], what=f"{told.get('what', name)}")
+    causes = [f"{each.get('what')}" for each in told.get("caused_by") or () if each.get("what") != told.get("what")]
+    if causes:
+        yield reply("why_because", language, causes=" → ".join(causes))
+    if told.get("by"):
+        yield reply("why_by", language, name=f"{told['by']}")
+    failed = [each for each in told.get("conditions") or () if each.get("held") is False]
+    for each in failed:
+        what = ": ".join(f"{part}" for part in (each.get("what"), each.get("reason")) if part)
+        values = each.get("values")
+        known = ", ".join(f"{key} = {value}" for key, value in values.items()) if isinstance(values, dict) else ""
+        yield reply("why_failed", language, condition=f"{what} ({known})" if known else what)
+    if told.get("outcome") == "did_not_run" and not failed and told.get("reason"):
+        yield reply("why_not", language, reason=f"{told['reason']}")
+    elif told.get("outcome") == "failed" and told.get("reason"):
+        yield reply("why_error", language, reason=f"{told['reason']}")
 
 
 def _several(

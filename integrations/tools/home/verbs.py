@@ -27,6 +27,7 @@ _VERBS: Mapping[str, tuple[str, ...]] = {
     "press": ("press",),
     "start": ("start", "start_mowing", "media_play"),
     "resume": ("media_play", "start"),
+    "play": ("play_media", "media_play"),
     "pause": ("pause", "media_pause"),
     "cancel": ("cancel",),
     "next": ("media_next_track", "select_next"),
