@@ -302,7 +302,7 @@ def _derived(
 def _of_player(service: str, state: EntityState, commands: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     now, level = state.state, state.attributes.get("volume_level")
     if service == "toggle":
-        return ("turn_on" if now in ("off", "idle", "standby") else "turn_off"), {}
+        return ("turn_on" if now in ("off", "standby") else "turn_off"), {}
     if service == "media_play_pause":
         return ("media_pause" if now == "playing" else "media_play"), {}
     if service in ("volume_up", "volume_down") and "volume_set" in commands and isinstance(level, int | float):

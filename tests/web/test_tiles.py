@@ -40,6 +40,29 @@ def test_a_heater_says_what_is_wanted_and_what_is() -> None:
     assert (tile.kind, tile.value, tile.step, tile.state) == ("thermostat", 21, 0.5, "Idle · now 20.4°")
 
 
+def test_a_player_has_its_picture_its_buttons_and_its_volume() -> None:
+    attributes = {"volume_level": 0.4, "media_title": "Aria", "entity_picture": "/api/media_player_proxy/m.p"}
+    player = entity("media_player.p", "playing", ["media_pause", "media_play", "turn_off", "volume_set"])
+
+    tile = tile_of(player, attributes, GETTEXT)
+    later = tile_of(player, {**attributes, "media_title": "Gigue"}, GETTEXT)
+
+    assert (tile.kind, tile.state, tile.on, tile.value) == ("player", "Playing · Aria", True, 40)
+    assert tile.picture.startswith("/api/media_player_proxy/m.p?of=")
+    assert later.picture != tile.picture
+    assert command(player, "media_play_pause", "") == ("media_play_pause", {})
+
+
+@pytest.mark.parametrize(
+    ("picture", "shown"),
+    [("/api/camera_proxy/camera.c", "/api/camera_proxy/camera.c"), ("https://elsewhere/x.jpg", "")],
+)
+def test_a_camera_shows_what_it_sees_from_the_hub_alone(picture: str, shown: str) -> None:
+    tile = tile_of(entity("camera.c", "idle", ["snapshot"]), {"entity_picture": picture}, GETTEXT)
+
+    assert (tile.kind, tile.picture, tile.is_camera) == ("value", shown, True)
+
+
 @pytest.mark.parametrize(
     ("id", "state", "device_class", "unit", "said"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,7 +21,7 @@ from web.core.render import RenderedPage, Renderer, json_response, see_other, wa
 from web.entities.chart import LINES_LIMIT, PastOf, number_of, past_chart
 from web.entities.home_tiles import ONE_PATH, HomeTiles
 from web.entities.state_texts import DOMAINS, SLIDER_TEXTS
-from web.entities.tiles import ICONS, choices_of, command, entry_of, value_text
+from web.entities.tiles import ICONS, PLAYS, choices_of, command, entry_of, value_text
 
 PATH = ONE_PATH
 SHOWN_LIMIT = 200
@@ -219,7 +219,7 @@ class EntitiesPage:
         data = {
             "entity": {**entity, "domain_text": DOMAINS.get(entity["domain"], entity["domain"])},
             "tile": tile,
-            "buttons": [(name, text) for name, text in BUTTONS.items() if name in entity["commands"]],
+            "buttons": _buttons(entity["commands"]),
             "entry": entry_of(entity, attributes),
             "choices": [asdict(each) for each in choices_of(entity, attributes, gettext)],
             "attributes": [(key, value) for key, value in attributes.items() if not isinstance(value, (dict, list))],
@@ -316,6 +316,12 @@ class EntitiesPage:
             "may_do": call.known_caller.authority.has(WRITE),
             "revision": self._pulse.revision,
         }
+
+
+def _buttons(commands: Collection[str]) -> list[tuple[str, str]]:
+    """Return the services with buttons, and what these say; a player that plays and pauses has one for both."""
+    able = {*commands, *(("media_play_pause",) if PLAYS & set(commands) else ())}
+    return [(name, text) for name, text in BUTTONS.items() if name in able]
 
 
 def _path_of(entity_id: str, **more: Any) -> str:

@@ -19,7 +19,7 @@ from web.entities.home_tiles import HomeTiles
 PATH = "/devices/rooms"
 NO_DEVICES = frozenset({"automation", "conversation", "heartbeat", "person", "script", "sun", "zone"})
 """Domains that are not in any room."""
-ORDER = ("slider", "thermostat", "cover", "toggle", "action", "value")
+ORDER = ("player", "slider", "thermostat", "cover", "toggle", "action", "value")
 
 _ID = All(string, Length(min=1, max=255))
 _WORDS = All(string, Length(max=1_000))
@@ -200,7 +200,8 @@ def _height(tile: Mapping[str, Any]) -> float:
 
 def _is_tall(tile: Mapping[str, Any]) -> bool:
     """Whether a control or a line of its past is below the name."""
-    return bool(tile["points"]) or (tile["kind"] in ("slider", "thermostat", "cover") and not tile["gone"])
+    is_high = bool(tile["points"] or tile["picture"])
+    return is_high or (tile["kind"] in ("player", "slider", "thermostat", "cover") and not tile["gone"])
 
 
 def _short(tile: dict[str, Any], room: str) -> dict[str, Any]:

@@ -75,6 +75,7 @@ ATTRIBUTE_VALUES: Mapping[str, tuple[str, str, str]] = {
     "hvac_mode": ("set_hvac_mode", "Mode", ""),
     "preset_mode": ("set_preset_mode", "Preset", "preset_mode"),
     "source": ("select_source", "Source", "source"),
+    "sound_mode": ("select_sound_mode", "Sound", "sound_mode"),
     "fan_speed": ("set_fan_speed", "Power", "fan_speed"),
     "fan_mode": ("set_fan_mode", "Fan", "fan_mode"),
     "option": ("select_option", "Choice", ""),

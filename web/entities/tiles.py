@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -42,6 +43,7 @@ DOMAIN_ICONS: Mapping[str, str] = {
     "sun": "sun",
     "switch": "plug",
     "timer": "clock",
+    "tts": "mic",
     "vacuum": "bot",
     "water_heater": "thermometer",
     "weather": "cloud-sun",
@@ -143,13 +145,21 @@ SLIDERS: Mapping[str, Slider] = {
     "number": Slider("set_value", "value", "", 1, "min", "max", "step", ""),
     "input_number": Slider("set_value", "value", "", 1, "min", "max", "step", ""),
 }
+_SEEN = frozenset({"camera", "image"})
+PLAYS = frozenset({"media_play_pause", "media_play", "media_pause"})
+"""Any of these, and a player is paused and played."""
 _WARM = frozenset({"climate", "water_heater"})
 _SET = frozenset({"volume_set"})
 """Services whose field is a share of one, not a percentage."""
 
 
 class Tile(Struct, frozen=True):
-    """The data of the macro `tile`: `kind` is the kind of control, `state` is in words."""
+    """The data of the macro `tile`: `kind` is the kind of control, `state` is in words.
+
+    Attributes:
+        picture: The address of what is seen or played; that of a camera shows another picture each time.
+        is_camera: Whether it is one.
+    """
 
     kind: str
     icon: str
@@ -161,6 +171,8 @@ class Tile(Struct, frozen=True):
     max: float = 100
     step: float = 1
     unit: str = "%"
+    picture: str = ""
+    is_camera: bool = False
 
 
 class Choice(Struct, frozen=True):
@@ -191,8 +203,14 @@ def tile_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: C
     icon, said = icon_of(entity), state_text(entity, attributes, gettext)
     if state in (None, UNREACHABLE):
         return Tile("value", icon, said, gone=True)
+    picture = picture_of(entity, attributes)
+    if domain in _SEEN:
+        return Tile("value", icon, said, picture=picture, is_camera=domain == "camera")
     on = state in _LIT and domain not in ("binary_sensor", "sensor", "person") and can != frozenset()
     slider = slider_of(entity, attributes)
+    if domain == "media_player" and can & PLAYS:
+        volume = None if slider is None else slider.value
+        return Tile("player", icon, said, state == "playing", value=volume, picture=picture)
     if domain in _WARM and slider is not None:
         return Tile("thermostat", icon, said, on, value=slider.value, min=slider.min, max=slider.max, step=slider.step)
     if domain == "cover":
@@ -206,6 +224,17 @@ def tile_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: C
     if slider is not None:
         return Tile("slider", icon, said, on, False, slider.value, slider.min, slider.max, slider.step, slider.unit)
     return Tile("toggle", icon, said, on)
+
+
+def picture_of(entity: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
+    """Return the address of an entity's picture at the hub, another one for another song; empty if it has none."""
+    path = str(attributes.get("entity_picture") or "")
+    if not path.startswith("/api/"):
+        return ""
+    shown = str(attributes.get("media_content_id") or attributes.get("media_title") or "")
+    if entity["domain"] == "image":
+        shown = str(entity["state"])
+    return f"{path}?of={crc32(shown.encode()):x}" if shown else path
 
 
 class SliderNow(Struct, frozen=True):
@@ -303,6 +332,8 @@ def command(entity: Mapping[str, Any], do: str, value: str) -> tuple[str, dict[s
         if slider.service in _SET:
             number = round(number * slider.scale, 2)
         return slider.service, {slider.field: plain(number)}
+    if do == "media_play_pause" and PLAYS & set(can):
+        return do, {}
     if do not in can:
         raise InvalidRequest(f"{entity['shown_name']} cannot {do.replace('_', ' ')}")
     if do == "set_datetime":

@@ -3,6 +3,7 @@ import { t } from "./texts.js";
 import { toast } from "./ui.js";
 
 const PRESS_MS = 600;
+const REFRESH_MS = 10_000;
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -36,6 +37,16 @@ new MutationObserver((changes) => {
     if (output) output.textContent = `${target.value} ${output.dataset.unit}`.trim();
   }
 }).observe(document.querySelector("main"), { subtree: true, attributes: true, attributeFilter: ["value"] });
+
+// What a camera sees is fetched again while somebody looks; the picture before stays until the next one is there.
+setInterval(() => {
+  if (document.hidden) return;
+  for (const image of document.querySelectorAll("img[data-refresh]")) {
+    const next = new Image();
+    next.onload = () => { image.src = next.src; };
+    next.src = `${image.src.split("?")[0]}?at=${Date.now()}`;
+  }
+}, REFRESH_MS);
 
 // A long press, or a right click, opens the device.
 function opened(tile) {

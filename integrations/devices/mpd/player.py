@@ -47,7 +47,8 @@ class MpdPlayer:
         self._announcing = asyncio.Lock()
         self._changed = asyncio.Event()
         commands = {name: self._command(does) for name, does in self._services().items()}
-        place = f"{config['host']}:{config['port']}"
+        self._place = place = f"{config['host']}:{config['port']}"
+        self._source = f"mpd {place}"
         device = DeviceInfo(frozenset({place}), name=config.get("name") or "Music Player Daemon")
         description = EntityDescription(
             "media_player",
@@ -71,12 +72,19 @@ class MpdPlayer:
         while True:
             try:
                 async with self._connected() as client:
-                    pause_s = RETRY_FIRST_S
                     while True:
                         await self._read(client)
+                        pause_s = RETRY_FIRST_S
+                        self._host.repairs.clear(self._source)
                         await client.ask("idle", "player", "mixer", "options", "playlist", limit_s=None)
             except HubError as error:
-                _log.warning("%s: %s", self.entity_id, error.message)
+                reason = error.message
+            except (ValueError, KeyError) as error:
+                reason = phrase("what answers at {place} is no Music Player Daemon", place=self._place)
+                _log.debug("%s: %r", self.entity_id, error)
+            _log.warning("%s: %s", self.entity_id, reason)
+            title = phrase("The player {place} cannot be followed", place=self._place)
+            self._host.repairs.raise_(self._source, "connection", title, reason)
             self._handle.available(False)
             await self._host.clock.sleep(pause_s)
             pause_s = min(2 * pause_s, RETRY_LIMIT_S)

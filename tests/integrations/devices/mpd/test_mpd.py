@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hub.core.clock import Clock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from integrations.devices.mpd.client import connected
@@ -17,6 +19,13 @@ from tests.until import until
 
 PLAYER = "media_player.music"
 STATION = "http://127.0.0.1:9/radio.mp3"
+
+
+class QuickClock(Clock):
+    """Waits a hundredth of what is asked."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / 100)
 
 
 class Music:
@@ -131,6 +140,30 @@ async def test_stations_and_files_of_the_home_are_browsed_and_played(music: Musi
     assert listed[1] == STATION
     found = (await music.call("media_player.search_media", search_query="one"))[PLAYER]
     assert [each["title"] for each in found["result"]] == ["Radio One"]
+
+
+async def test_a_player_that_goes_is_told_and_comes_back(tmp_path: Path) -> None:
+    sections: dict[str, Any] = {"mpd": [{"host": "127.0.0.1", "name": "Music", "password": "sesame"}]}
+    async with running_mpd(tmp_path / "mpd") as port:
+        sections["mpd"][0]["port"] = port
+        hub = HubFixture(
+            tmp_path / "home",
+            "http://127.0.0.1:9",
+            sections=sections,
+            integrations=("mpd", "media", "openai_compatible", "webchat"),
+            clock=QuickClock(),
+        )
+        await hub.start()
+        music = Music(hub, port)
+        await until(lambda: music.shows("off", {}))
+
+    await until(lambda: music.shows("unavailable", {}) and f"127.0.0.1:{port}" in str(hub.repairs.all()))
+    with pytest.raises(Unavailable):
+        await music.call("media_player.media_play")
+
+    async with running_mpd(tmp_path / "mpd", port):
+        await until(lambda: music.shows("off", {}) and f"127.0.0.1:{port}" not in str(hub.repairs.all()))
+        await hub.stop()
 
 
 async def test_what_it_cannot_do_is_refused_with_a_reason(music: Music) -> None:
