@@ -33,6 +33,8 @@ from hub.tools.contract import Tool, ToolCall
 from hub.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from aiohttp.web import BaseRequest
+
     from hub.nodes.phones import Carrier, Phone, Phones
 
 
@@ -349,6 +351,10 @@ class HostPages:
     def frame(self, origin: FrameOrigin) -> Callable[[], Any]:
         """Let pages show frames of an origin; see `PageTable.frame`."""
         return self._registrations.keep(self._table.frame(origin))
+
+    def frame_origin(self, request: BaseRequest) -> str:
+        """Return the origin that pages may show in a frame; empty if there is none."""
+        return self._table.frame_origin(request)
 
 
 class HostEvents:

@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
+from .browser_window import BrowserWindow
 from .contract import (
     SPEECH_LIMIT_S,
     Answer,
@@ -48,11 +49,15 @@ class LinuxBackend:
     platform = "linux"
     family = "Linux"
 
+    def __init__(self) -> None:
+        self._window = BrowserWindow()
+
     def offers(self) -> list[Offer]:
         wayland = bool(os.environ.get("WAYLAND_DISPLAY"))
         screens, recorders = (_WAYLAND_SCREEN, ("wf-recorder",)) if wayland else (_X11_SCREEN, ("ffmpeg",))
         return [
             *status_offers(self),
+            *self._window.offers(),
             Offer("system.notify", self._notify, ("notify-send",), "install libnotify-bin"),
             Offer("screen.snapshot", self._screen, screens, f"install {screens[0]}"),
             Offer("screen.record", self._record, recorders, f"install {recorders[0]}"),
@@ -99,7 +104,17 @@ class LinuxBackend:
             raise NodeError("INVALID_PARAMS", "screenIndex: X11 has one screen, 0, which all monitors are parts of")
         grab = [program, "-loglevel", "error", "-f", "x11grab", "-framerate", fps, "-i", display, "-t", seconds]
         # H.264 takes even sizes only, and players its usual colours.
-        form = ["-vf", "scale=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-y"]
+        form = [
+            "-r",
+            fps,
+            "-vf",
+            "scale=trunc(iw/2)*2:trunc(ih/2)*2",
+            "-pix_fmt",
+            "yuv420p",
+            "-movflags",
+            "+faststart",
+            "-y",
+        ]
         return await film_command(recording, lambda path: [*grab, *form, path], ".mp4")
 
     async def _cameras(self, params: Mapping[str, Any]) -> Answer:

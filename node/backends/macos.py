@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import NodeError
 from ..parameters import number, text
 from ..programs import output_of
+from .browser_window import BrowserWindow
 from .contract import (
     SPEECH_LIMIT_S,
     Answer,
@@ -39,9 +40,13 @@ class MacBackend:
     platform = "macos"
     family = "Mac"
 
+    def __init__(self) -> None:
+        self._window = BrowserWindow()
+
     def offers(self) -> list[Offer]:
         return [
             *status_offers(self),
+            *self._window.offers(),
             Offer("system.notify", self._notify, ("osascript",)),
             Offer("screen.snapshot", self._screen, ("screencapture",), permission=_SCREEN_GRANT),
             Offer("screen.record", self._record, ("screencapture",), permission=_SCREEN_GRANT),

@@ -382,6 +382,7 @@ NOT_INTO_CONVERSATIONS = {
 ELSEWHERE = {
     "method": {
         # By the door of the method or service that they are words for, and tested there.
+        "canvas.press": "as POST /canvas/press, of what a phone shows",
         "chat.inject": "said by the owner alone, as the assistant",
         "system-event": "as wake, of the owner alone",
         "automation.trigger": "variables, as event.fire",

@@ -31,6 +31,7 @@ OPEN_PATHS = {
     *(("GET", path) for path in ("/manifest.webmanifest", "/sw.js", "/offline")),
     # The page that a phone pairs from, and the certificate that it asks its owner to trust.
     *(("GET", path) for path in ("/p", "/p/{file}", "/p/ca.crt", "/p/ca.mobileconfig")),
+    ("GET", "/canvas/a2ui.js"),  # a script of that page
     *((method, "/api/webhook/{webhook_id}") for method in ("GET", "POST", "PUT")),
 }
 DEEP = b'{"a":' * 900 + b"1" + b"}" * 900

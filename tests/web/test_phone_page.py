@@ -53,6 +53,24 @@ if (globalThis.ServiceWorkerRegistration) {
 """
 
 
+REACHES = "(() => { try { return parent.document.title } catch (error) { return error.name } })()"
+SURFACE = "\n".join(
+    json.dumps(each)
+    for each in (
+        {
+            "surfaceUpdate": {
+                "surfaceId": "table",
+                "components": [
+                    {"id": "words", "component": {"Text": {"text": {"literalString": "Book"}}}},
+                    {"id": "book", "component": {"Button": {"child": "words", "action": {"name": "book"}}}},
+                ],
+            }
+        },
+        {"beginRendering": {"surfaceId": "table", "root": "book"}},
+    )
+)
+
+
 def _text(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
@@ -173,6 +191,41 @@ async def test_a_screen_is_filmed_when_its_person_chooses_what_to_show(
     assert (film["fps"], film["hasAudio"]) == (5, False)
     assert b"ftyp" in base64.b64decode(film["base64"])[:64] or film["format"] == "webm"
     await expect(page.get_by_role("heading", name="May the assistant see a screen?")).to_be_hidden()
+
+
+async def test_an_agent_shows_a_page_and_a_surface_on_the_phone_and_hears_what_is_pressed(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess, push: PushService, model_server: OpenAIServer
+) -> None:
+    phone = await pair(chromium, signed_in, push)
+    node = max(hub.rpc("node.list")["nodes"], key=lambda each: each.get("connectedAtMs") or 0)
+    folder = hub.home / "workspace" / "canvas"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "index.html").write_text("<h1>Soup</h1>")
+
+    async def canvas(action: str, **arguments: Any) -> str:
+        asked = {"name": "canvas", "args": {"node": node["nodeId"], "action": action, **arguments}}
+        answer = await asyncio.to_thread(hub.rpc, "tools.invoke", asked | {"sessionKey": "agent:main:main"})
+        assert answer["ok"], answer
+        return str(answer["output"])
+
+    chromium.allowed.append("/__openclaw__/cap/")
+    await canvas("present")
+    await expect(phone.frame_locator("#frame").get_by_role("heading", name="Soup")).to_be_visible()
+    reached, told = await canvas("eval", script=REACHES), await canvas("snapshot")
+    await canvas("a2ui_push", jsonl=SURFACE)
+    await canvas("navigate", target="https://93.184.215.14/soup")
+    await expect(phone.get_by_role("link", name="https://93.184.215.14/soup")).to_be_visible()
+    model_server.queue("At eight, then.")
+    await phone.get_by_role("button", name="Book").click()
+    await expect(phone.get_by_role("log")).to_contain_text("Sent to the assistant")
+    await until(lambda: [each for each in model_server.requests() if "Pressed a button" in str(each["body"])])
+    looks = await faults(phone)
+    await canvas("hide")
+    await expect(phone.get_by_role("button", name="Book")).to_be_hidden()
+
+    assert "SecurityError" in reached
+    assert "Soup" in told
+    assert looks == []
 
 
 async def test_over_plain_http_the_page_says_what_is_missing(chromium: Chromium, hub: HubProcess) -> None:

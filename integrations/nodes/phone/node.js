@@ -15,10 +15,10 @@ export class CommandFailed extends Error {
 const number = (value, otherwise, low, high) => Math.min(Math.max(Number.isFinite(value) ? value : otherwise, low), high);
 const wait = ms => new Promise(resolve => setTimeout(resolve, ms));
 
-// `allowed(name)` says whether a switch is on, `show(url)` puts an address on the page, `notice(said)` a notification,
+// `allowed(name)` says whether a switch is on, `canvas` shows things on the page, `notice(said)` a notification,
 // `registration()` is the worker's, `tapped(limit)` waits until the person agrees to show a screen, which a browser permits
 // after a press alone.
-export function commandsOf({allowed, show, notice, registration, tapped}) {
+export function commandsOf({allowed, canvas, notice, registration, tapped}) {
   async function stream(params, audio) {
     if (!allowed("camera") || (audio && !allowed("microphone"))) {
       throw new CommandFailed(audio ? "MICROPHONE_PERMISSION_REQUIRED" : "CAMERA_PERMISSION_REQUIRED", "it is switched off on the phone");
@@ -183,9 +183,17 @@ export function commandsOf({allowed, show, notice, registration, tapped}) {
       locale: navigator.language,
     }),
     "device.status": status,
-    "canvas.present": async params => show(params.url || params.target || ""),
-    "canvas.navigate": async params => show(params.url || params.target || ""),
-    "canvas.hide": async () => show(""),
+    "canvas.present": async params => canvas.show(params.url || params.target || ""),
+    "canvas.navigate": async params => canvas.show(params.url || params.target || ""),
+    "canvas.hide": async () => canvas.hide(),
+    "canvas.eval": async ({javaScript}) => ({result: (await canvas.ask("eval", String(javaScript || ""))).value}),
+    "canvas.snapshot": async () => {
+      const {value, image} = await canvas.ask("snapshot");
+      const base64 = image?.split(",")[1];
+      return {text: value, ...(base64 ? {format: "png", base64} : {})};
+    },
+    "canvas.a2ui.push": async ({surfaces, files}) => canvas.draw(surfaces, files || ""),
+    "canvas.a2ui.reset": async () => canvas.draw([], ""),
   };
 }
 

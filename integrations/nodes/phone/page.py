@@ -22,6 +22,7 @@ CERTIFICATE_LIMIT_BYTES = 16_384
 _FILES = {
     "phone.js": "text/javascript",
     "node.js": "text/javascript",
+    "canvas.js": "text/javascript",
     "wire.js": "text/javascript",
     "notice.js": "text/javascript",
     "notices.js": "text/javascript",
@@ -58,7 +59,9 @@ def phone_routes(host: IntegrationHost) -> list[Route]:
 
     async def show(call: HttpCall) -> web.StreamResponse:
         """`GET /p`: the page."""
-        return _PAGE.show(call, host.language, _HEADERS, _POLICY)
+        canvas = host.pages.frame_origin(call.request)
+        more = {"frame-src": canvas, "img-src": f"{_POLICY['img-src']} {canvas}"} if canvas else {}
+        return _PAGE.show(call, host.language, _HEADERS, {**_POLICY, **more}, canvas=canvas)
 
     async def serve_file(call: HttpCall) -> web.StreamResponse:
         """`GET /p/<file>`: its scripts and style."""

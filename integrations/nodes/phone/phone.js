@@ -1,5 +1,6 @@
 // The page: pairs, keeps two sockets (node and operator), answers what the node is asked, and holds a chat.
 import {commandsOf, CommandFailed, platform} from "/p/node.js";
+import {canvasOf} from "/p/canvas.js";
 import {noticesIn} from "/p/notices.js";
 import {identity, keep, kept, Refused, tokenOf, Wire} from "/p/wire.js";
 
@@ -27,7 +28,13 @@ if (code || location.search) {
 
 const registration = async () => (await registering) || Promise.reject(new CommandFailed("UNAVAILABLE", "this browser has no service worker"));
 const notices = noticesIn(at("notice-list"), say, registration);
-const commands = commandsOf({allowed: name => switches[name] === true, show: address, notice: notices.show, registration, tapped});
+const commands = commandsOf({
+  allowed: name => switches[name] === true,
+  canvas: canvasOf({say, note, press: pressed => operator.call("canvas.press", pressed)}),
+  notice: notices.show,
+  registration,
+  tapped,
+});
 
 async function start() {
   const missing = await whatIsMissing();
@@ -280,18 +287,6 @@ function tapped(limitMs) {
     at("screen-no").onclick = no("its person said no");
     setTimeout(no("nobody answered on the page"), limitMs);
   }).finally(() => (at("screen").hidden = true));
-}
-
-// An address is offered as a link: nothing of it is loaded until its reader opens it.
-async function address(text) {
-  const url = text && URL.canParse(text, location.href) ? new URL(text, location.href) : null;
-  if (text && !/^https?:$/.test(url?.protocol || "")) {
-    throw new CommandFailed("INVALID_PARAMS", "url: expected an http(s) address");
-  }
-  at("shown").hidden = !url;
-  at("shown-link").href = url?.href || "";
-  at("shown-link").textContent = url?.href || "";
-  return {};
 }
 
 start().finally(() => document.documentElement.setAttribute("data-ready", ""));

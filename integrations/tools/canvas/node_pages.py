@@ -17,6 +17,7 @@ from hub.nodes.contract import Node
 from hub.nodes.registry import NodeRegistry
 from integrations.tools.canvas.canvases import TOKEN_BYTES
 from integrations.tools.canvas.origin import CAPABILITY, CanvasOrigin
+from integrations.tools.canvas.surfaces import Surfaces
 
 OWNER = "canvas"
 LIFE_S = 600.0
@@ -44,6 +45,8 @@ class NodePages:
         self._nodes, self._clock, self._origin = nodes, clock, origin
         self._capabilities: dict[str, _Capability] = {}
         self._shown: dict[str, str] = {}
+        self.surfaces: dict[str, Surfaces] = {}
+        """The surfaces of A2UI that each node was sent."""
 
     async def url(self, agent: str, id: str, path: str) -> str:
         """Return the address of an agent's file for a node.
@@ -77,6 +80,7 @@ class NodePages:
     def end(self, id: str) -> None:
         """End all addresses of a node."""
         self._shown.pop(id, None)
+        self.surfaces.pop(id, None)
         self._capabilities = {token: each for token, each in self._capabilities.items() if each.node.id != id}
 
     def method(self) -> Method:

@@ -169,10 +169,10 @@ class CanvasOrigin:
         agent = canvas.agent if canvas is not None else self.of_node(token, self._client(request)) if of_node else None
         if agent is None:
             return web.Response(status=404)
+        if path == BRIDGE:
+            return web.Response(text=await asyncio.to_thread(_bridge), content_type="text/javascript")
         if of_node:
             path = path.removeprefix(CANVAS) or INDEX
-        elif path == BRIDGE:
-            return web.Response(text=await asyncio.to_thread(_bridge), content_type="text/javascript")
         root = Root(self._workspace(agent) / FOLDER)
         body = await asyncio.to_thread(root.read_bytes, check_path(path), FILE_LIMIT_BYTES)
         kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
@@ -186,8 +186,8 @@ class CanvasOrigin:
                 headers[_CSP] = _STILL_POLICY.format(nonce=nonce)
         if kind == "text/html":
             body = await asyncio.to_thread(_guarded, body, nonce)
-            if canvas is not None:
-                body += f'\n<script nonce="{nonce}" src="/{canvas.token}/{BRIDGE}"></script>\n'.encode()
+            base = f"{CAPABILITY if of_node else ''}{token}"
+            body += f'\n<script nonce="{nonce}" src="/{base}/{BRIDGE}"></script>\n'.encode()
         text = kind.startswith("text/") or kind == "application/json"
         headers["Content-Type"] = f"{kind}; charset=utf-8" if text else kind
         return web.Response(body=body, headers=headers)
@@ -198,9 +198,7 @@ class CanvasOrigin:
         return client_address(peer, forwarded, proxies, trusted=is_trusted_proxy(peer, proxies))
 
     def _ancestors(self, request: web.BaseRequest) -> str:
-        """Return the origin of the dashboard, which alone may show it; none for a node's."""
-        if request.path.startswith(f"/{CAPABILITY}"):
-            return "'none'"
+        """Return the hub's own origin, of the dashboard and the phones' page, which alone may show it in a frame."""
         if self._url is not None:
             return "https:" if self._url.startswith("https:") else "http: https:"
         return self._at(request.host, urlsplit(self._dashboard()).port or 0)

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from hub.core.context import Context
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.ids import new_id
 from hub.core.schema import All, Length, Required, Schema, string
-from hub.core.surfaces import READ, WRITE, HttpCall, Route
+from hub.core.surfaces import READ, WRITE, HttpCall, Method, MethodCall, Open, Route
 from hub.gateway.pages import Page
 from hub.messaging.contract import Address, ClientMessage
 from integrations.tools.canvas.canvases import Canvas, Canvases
+from integrations.tools.canvas.node_pages import NodePages
 from integrations.tools.canvas.origin import CanvasOrigin
-from integrations.tools.canvas.surfaces import press_message
+from integrations.tools.canvas.surfaces import Surfaces, press_message
 from integrations.tools.canvas.tabs import CanvasTabs
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ _NAME = All(string, Length(min=1, max=100))
 _PRESS = Schema(
     {Required("agent"): _NAME, Required("surface"): _NAME, Required("component"): _NAME, Required("values"): dict}
 )
+_PRESS_ON_NODE = Schema({Required("surface"): _NAME, Required("component"): _NAME, Required("values"): dict})
 _CHINESE = {
     "Canvas": "画布",
     "Nothing is shown. Ask an agent to show something on the canvas.": "这里没有内容。请让智能体在画布上显示一些内容。",
@@ -50,22 +53,31 @@ class CanvasPage:
         canvases: The canvases.
         tabs: The viewers.
         origin: Serves the files.
+        node_pages: Have the surfaces that nodes show.
     """
 
-    def __init__(self, host: IntegrationHost, canvases: Canvases, tabs: CanvasTabs, origin: CanvasOrigin) -> None:
+    def __init__(
+        self, host: IntegrationHost, canvases: Canvases, tabs: CanvasTabs, origin: CanvasOrigin, node_pages: NodePages
+    ) -> None:
         self._host = host
         self._canvases = canvases
         self._tabs = tabs
         self._origin = origin
+        self._node_pages = node_pages
 
     def page(self) -> Page:
         """Return the page."""
         template = _HERE / "canvas.html"
         return Page(PATH, "Canvas", template, self._data, under="/tools", position=57, texts={"zh-CN": _CHINESE})
 
+    def method(self) -> Method:
+        """Return the method by which a phone hands on a press on a surface that it shows as a node."""
+        return Method("canvas.press", self._press_on_node, OWNER, _PRESS_ON_NODE, WRITE)
+
     def routes(self) -> list[Route]:
         """Return the routes of its scripts, its WebSocket and its buttons."""
         return [
+            Route("GET", f"{ROUTES}/a2ui.js", self._a2ui, OWNER, scope=Open.PUBLIC),
             Route("GET", f"{ROUTES}/script/{{name}}", self._script, OWNER, scope=READ, cookie=True),
             Route("GET", f"{ROUTES}/live", self._live, OWNER, scope=READ, cookie=True, websocket=True),
             Route(
@@ -86,6 +98,13 @@ class CanvasPage:
         name = call.params["name"]
         if name not in SCRIPTS:
             raise NotFound("there is no such script")
+        return await self._sent(name)
+
+    async def _a2ui(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /canvas/a2ui.js`: draws surfaces on a phone's page, which has no cookie."""
+        return await self._sent("a2ui.js")
+
+    async def _sent(self, name: str) -> web.StreamResponse:
         text = await asyncio.to_thread((_HERE / name).read_text)
         return web.Response(text=text, content_type="text/javascript", headers={"Cache-Control": "no-store"})
 
@@ -98,11 +117,20 @@ class CanvasPage:
         fields = call.body
         if not isinstance(fields, dict):
             raise InvalidRequest("expected a JSON object")
-        surface = self._canvases.of(fields["agent"]).surfaces.get(fields["surface"])
+        return web.json_response(
+            await self._pressed(self._canvases.of(fields["agent"]).surfaces, fields, call.context())
+        )
+
+    async def _press_on_node(self, call: MethodCall) -> Mapping[str, Any]:
+        """Hand on a press on what the tool showed on the very device that calls."""
+        device = call.caller.credential_id.removeprefix("device:").partition("/")[0]
+        return await self._pressed(self._node_pages.surfaces.get(device, {}), call.params, call.context)
+
+    async def _pressed(self, surfaces: Surfaces, fields: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        surface = surfaces.get(fields["surface"])
         if surface is None:
             raise NotFound(f"the canvas has no surface {fields['surface']}")
         text = press_message(surface, fields["component"], fields["values"])
-        context = call.context()
         context = context.tainted() if surface.tainted else context
         channel, id = self._host.channels.registry.home, f"canvas-{new_id()}"
         message = ClientMessage(
@@ -114,7 +142,7 @@ class CanvasPage:
             run_id=id,
         )
         receipt = await self._host.inbox.receive(message, context)
-        return web.json_response({"accepted": receipt.accepted, "run_id": receipt.run_id, "reason": receipt.reason})
+        return {"accepted": receipt.accepted, "run_id": receipt.run_id, "reason": receipt.reason}
 
     def _canvas(self, call: HttpCall) -> Canvas:
         agent = call.request.query.get("agent")

@@ -167,14 +167,24 @@ class CanvasTool:
         elif action == "eval":
             params = {"javaScript": _need(call, "script")}
         elif action == "a2ui_push":
-            jsonl = _need(call, "jsonl")
-            read_messages(jsonl)
-            params = {"jsonl": jsonl}
+            params = await self._surfaces_for(call, id)
+        elif action == "a2ui_reset":
+            self._node_pages.surfaces.pop(id, None)
         answer = await nodes.invoke(id, _ON_NODES.get(action, f"canvas.{action}"), params)
         image = answer.get("base64")
         media = (_picture(image),) if isinstance(image, str) else ()
         said = {key: value for key, value in answer.items() if key != "base64"}
         return ToolResult(str(said), media=media, trusted=False)
+
+    async def _surfaces_for(self, call: ToolCall, id: str) -> dict[str, Any]:
+        """Return the messages for a node, and for one that keeps no surfaces itself all that it shows after them."""
+        jsonl, known = _need(call, "jsonl"), self._node_pages.surfaces
+        tainted = call.context.authority.tainted
+        known[id] = apply(known.get(id, {}), read_messages(jsonl), call.session_key, tainted=tainted)
+        params = {"jsonl": jsonl, "surfaces": [each.as_dict() for each in known[id].values()]}
+        if any("Image" in item["component"] for each in known[id].values() for item in each.components.values()):
+            params["files"] = f"{await self._node_pages.url(call.agent_id, id, '')}/"
+        return params
 
     async def _file(self, call: ToolCall, target: str) -> str:
         """Return the path of a file of the canvas that is there."""
