@@ -44,6 +44,7 @@ WAITING = {
     "ruamel.yaml.main",
     "telegram",
     "watchfiles.run",
+    "zeroconf",
 }
 
 

@@ -42,6 +42,9 @@ class NodeEvents:
             payload = {"nodeId": node.id, "hostStats": stats}
             self._gateway.push(Push("node.hostStats", payload, scope=READ, droppable=True))
             return answer | {"reason": "updated"}
+        if name == "node.report":
+            taken = self._sensors.locate(self._nodes.surfaces.require(node.id), data)
+            return answer | ({"reason": "updated"} if taken else {"handled": False, "reason": "invalid_payload"})
         if name == "node.presence.alive":
             self._nodes.record_activity(node.id, "alive")
             return answer | {"reason": "persisted"}

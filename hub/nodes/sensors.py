@@ -18,6 +18,14 @@ STATS = {
     "diskTotalBytes": "Disk total",
     "diskAvailableBytes": "Disk free",
 }
+PLACE = {
+    "lat": "latitude",
+    "lon": "longitude",
+    "accuracyMeters": "gps_accuracy",
+    "altitudeMeters": "altitude",
+    "speedMps": "speed",
+}
+"""Of a phone's report, and what a tracker calls it."""
 
 
 class NodeSensors:
@@ -51,10 +59,29 @@ class NodeSensors:
             self._set(record, "Load", f"{load[0]:g}")
         return stats
 
+    def locate(self, record: NodeRecord, data: Any) -> bool:
+        """Set where a phone is and its battery from its `node.report`; return whether that was well formed."""
+        numbers = [*PLACE, "battery"]
+        if not isinstance(data, Mapping) or not all(data.get(key) is None or _is_number(data[key]) for key in numbers):
+            return False
+        battery = data.get("battery")
+        if battery is not None:
+            self._set(record, "Battery", f"{battery:g}", "%", "battery")
+        if data.get("lat") is None or data.get("lon") is None:
+            return battery is not None
+        key = record.id, "tracker"
+        if (handle := self._handles.get(key)) is None:
+            description = EntityDescription("device_tracker", f"{record.id} tracker", device=device_of(record))
+            handle = self._handles[key] = self._entities.add(description, source=SOURCE)
+        found = {name: data[key] for key, name in PLACE.items() if data.get(key) is not None}
+        shown = found if battery is None else found | {"battery_level": battery}
+        handle.set(None, {"source_type": "gps", **shown})
+        return True
+
     def away(self, node_id: str) -> None:
-        """Show the sensors of a node as unavailable until it reports again."""
-        for (id, _), handle in self._handles.items():
-            if id == node_id:
+        """Show the sensors of a node as unavailable until it reports again; where it was last is still known."""
+        for (id, name), handle in self._handles.items():
+            if id == node_id and name != "tracker":
                 handle.available(False)
 
     def forget(self, node_id: str) -> None:
@@ -66,7 +93,9 @@ class NodeSensors:
             if device.source == SOURCE and node_id in device.identifiers:
                 registry.remove("device", device.id)
 
-    def _set(self, record: NodeRecord, name: str, state: str, unit: str | None = None) -> None:
+    def _set(
+        self, record: NodeRecord, name: str, state: str, unit: str | None = None, device_class: str | None = None
+    ) -> None:
         key = record.id, name
         handle = self._handles.get(key)
         if handle is None or not handle.is_available:  # it may have another name since it was here
@@ -75,7 +104,7 @@ class NodeSensors:
                 f"{record.id} {name}",
                 name,
                 device=device_of(record),
-                device_class="data_size" if unit else None,
+                device_class=device_class or ("data_size" if unit else None),
                 unit=unit,
                 entity_category="diagnostic",
             )

@@ -146,6 +146,29 @@ async def test_a_node_host_is_approved_described_and_asked(house: House) -> None
     assert not house.hub.entities.is_exposed("sensor.recnode_memory_free")
 
 
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        ({"lat": 52.5, "lon": 13.4, "accuracyMeters": 9, "battery": 80}, (52.5, 9, 80)),
+        ({"battery": 80}, None),
+        ({"lat": "52.5", "lon": 13.4}, "invalid_payload"),
+        ({"lat": True, "lon": 13.4}, "invalid_payload"),
+        ({"lat": 52.5}, "invalid_payload"),
+        ([], "invalid_payload"),
+    ],
+)
+async def test_a_phone_reports_where_it_is_and_its_battery(house: House, report: Any, told: Any) -> None:
+    device = Device()
+    async with node_of(house, device) as node:
+        admit(house.hub.nodes, device.id)
+        answer = await node.call("node.event", {"event": "node.report", "payload": report})
+
+    tracker = house.hub.states.get("device_tracker.recnode")
+    place = tracker and tuple(tracker.attributes.get(each) for each in ("latitude", "gps_accuracy", "battery_level"))
+    reason = answer["payload"]["reason"]
+    assert (reason if reason == "invalid_payload" else place) == told
+
+
 async def test_a_node_that_is_removed_takes_its_sensors_along(house: House) -> None:
     device = Device()
     async with node_of(house, device) as node, connected(house) as owner:
@@ -158,7 +181,7 @@ async def test_a_node_that_is_removed_takes_its_sensors_along(house: House) -> N
     assert (entry.name, entry.model, entry.sw_version) == ("RecNode", "Linux", "2026.9.6")
     assert bad["payload"]["reason"] == "invalid_payload"
     assert not house.hub.entities.registry.devices
-    assert not house.hub.entities.registry.entities
+    assert not [each for each in house.hub.entities.registry.entities.values() if each.source == "nodes"]
     assert house.hub.states.get("sensor.recnode_load") is None
 
 

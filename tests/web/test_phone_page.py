@@ -116,8 +116,9 @@ async def pair(chromium: Chromium, signed_in: BrowserContext, push: PushService,
 
 async def switch_on(phone: Page, *names: str) -> None:
     for name in names:
-        await phone.get_by_label(name, exact=True).check()
-        await expect(phone.get_by_label(name, exact=True)).to_have_attribute("data-is", "on")
+        box = phone.get_by_role("checkbox", name=name, exact=True)
+        await box.check()
+        await expect(box).to_have_attribute("data-is", "on")
     await expect(phone.locator("#told")).to_have_text("")
 
 
@@ -226,6 +227,41 @@ async def test_an_agent_shows_a_page_and_a_surface_on_the_phone_and_hears_what_i
     assert "SecurityError" in reached
     assert "Soup" in told
     assert looks == []
+
+
+async def test_a_phone_tells_where_it_is_while_open_and_that_it_is_there_when_a_push_wakes_it(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess, push: PushService
+) -> None:
+    phone = await pair(chromium, signed_in, push)
+    node = max(hub.rpc("node.list")["nodes"], key=lambda each: each.get("connectedAtMs") or 0)
+    await switch_on(phone, "Location", "Tell the hub where this phone is, while this page is open")
+    await switch_on(phone, "Keep the screen on while it is charged")
+
+    def latitudes() -> list[float]:
+        states = hub.rpc("state.list", {"domain": "device_tracker"})["states"]
+        return [each["attributes"]["latitude"] for each in states if "latitude" in each["attributes"]]
+
+    def known() -> Any:
+        return next(each for each in hub.rpc("node.list")["nodes"] if each["nodeId"] == node["nodeId"])
+
+    await until(lambda: latitudes() == [52.52])
+    await phone.context.set_geolocation({"latitude": 48.1, "longitude": 11.6, "accuracy": 20})
+    await until(lambda: latitudes() == [48.1])
+    beside = await phone.context.new_page()
+    await beside.goto("/p/icon.svg")
+    await phone.close()
+    await until(lambda: not known()["connected"])
+    browser = await beside.context.new_cdp_session(beside)
+    registered: list[Any] = []
+    browser.on("ServiceWorker.workerRegistrationUpdated", lambda said: registered.extend(said["registrations"]))
+    await browser.send("ServiceWorker.enable")
+    (worker, *_) = await until(lambda: registered)
+    pushed = {"origin": hub.url, "registrationId": worker["registrationId"], "data": '{"title": "Tea"}'}
+    await browser.send("ServiceWorker.deliverPushMessage", pushed)
+    await until(lambda: known()["connected"])
+    await until(lambda: not known()["connected"])
+
+    assert known()["approvalState"] == "approved"
 
 
 async def test_over_plain_http_the_page_says_what_is_missing(chromium: Chromium, hub: HubProcess) -> None:

@@ -23,7 +23,7 @@ export function commandsOf({allowed, canvas, notice, registration, tapped}) {
     if (!allowed("camera") || (audio && !allowed("microphone"))) {
       throw new CommandFailed(audio ? "MICROPHONE_PERMISSION_REQUIRED" : "CAMERA_PERMISSION_REQUIRED", "it is switched off on the phone");
     }
-    if (document.visibilityState !== "visible") {
+    if (globalThis.document?.visibilityState !== "visible") {
       throw new CommandFailed("NODE_BACKGROUND_UNAVAILABLE", "the page is not open on the phone");
     }
     const video = {width: {ideal: number(params.maxWidth, 1600, 16, 4096)}};
@@ -72,7 +72,7 @@ export function commandsOf({allowed, canvas, notice, registration, tapped}) {
   }
 
   async function screen(params) {
-    if (document.visibilityState !== "visible") {
+    if (globalThis.document?.visibilityState !== "visible") {
       throw new CommandFailed("NODE_BACKGROUND_UNAVAILABLE", "the page is not open");
     }
     const fps = number(params.fps, 10, 1, 60);
@@ -161,7 +161,7 @@ export function commandsOf({allowed, canvas, notice, registration, tapped}) {
     return {
       ...(battery ? {battery: {level: battery.level, state: battery.charging ? "charging" : "unplugged"}} : {}),
       network: {online: navigator.onLine, type: navigator.connection?.type || "unknown"},
-      visible: document.visibilityState === "visible",
+      visible: globalThis.document?.visibilityState === "visible",
     };
   }
 

@@ -2,10 +2,12 @@
 import {commandsOf, CommandFailed, platform} from "/p/node.js";
 import {canvasOf} from "/p/canvas.js";
 import {noticesIn} from "/p/notices.js";
+import {keepAwake, stayAwake, watch} from "/p/report.js";
 import {identity, keep, kept, Refused, tokenOf, Wire} from "/p/wire.js";
 
 const OPERATOR_SCOPES = ["operator.read", "operator.write"];
 const LAST_DELAY_MS = 30_000;
+const SYNC_MS = 3_600_000;
 const texts = JSON.parse(document.documentElement.dataset.texts);
 const at = id => document.getElementById(id);
 const say = (name, values = {}) => texts[name].replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
@@ -44,7 +46,7 @@ async function start() {
     at("state").textContent = "";
     return;
   }
-  registering = navigator.serviceWorker?.register("/p/sw.js", {scope: "/p"}).then(() => navigator.serviceWorker.ready).catch(() => null);
+  registering = worker().catch(() => null);
   navigator.serviceWorker?.addEventListener("message", event => notices.show(event.data));
   registering?.then(async worker => (await worker?.getNotifications?.())?.forEach(each => each.data && notices.show(each.data))).catch(() => null);
   own = await identity();
@@ -52,12 +54,22 @@ async function start() {
     box.checked = switches[box.name] = (await kept(`switch-${box.name}`)) === true;
     box.addEventListener("change", () => turn(box));
   }
+  await keepAwake(() => switches.awake);
   const fresh = tokenOf(code);
   if (fresh || (await kept("node-token"))) {
     connect(fresh);
   } else {
     askForCode("");
   }
+}
+
+// A worker that wakes by itself is a module, which not every browser takes.
+async function worker() {
+  const register = (path, more) => navigator.serviceWorker.register(path, {scope: "/p", ...more});
+  await register("/p/wake.js", {type: "module"}).catch(() => register("/p/sw.js"));
+  const ready = await navigator.serviceWorker.ready;
+  await ready.periodicSync?.register("report", {minInterval: SYNC_MS}).catch(() => null); // for installed pages alone
+  return ready;
 }
 
 async function whatIsMissing() {
@@ -105,8 +117,13 @@ async function connect(bootstrap) {
       [bootstrap, delay] = ["", 1_000];
       at("state").textContent = say("connected");
       at("switches").hidden = false;
+      await keep("offered", about("node").commands);
+      reports.node = node;
+      reportAgain();
       talking = talk();
       await node.closed;
+      reports.node = null;
+      reportAgain();
       operator?.close();
       await talking;
       at("state").textContent = say("away");
@@ -120,6 +137,15 @@ async function connect(bootstrap) {
     await Promise.race([wait(delay * (0.5 + Math.random() / 2)), comesBack()]);
     delay = Math.min(delay * 2, LAST_DELAY_MS);
   }
+}
+
+// The reports of one connection, as long as their switch is on.
+const reports = {node: null, stop: () => null};
+function reportAgain() {
+  reports.stop();
+  const {node} = reports;
+  const send = data => node.call("node.event", {event: "node.report", payloadJSON: JSON.stringify(data)});
+  reports.stop = node && switches.report ? watch(send) : () => null;
 }
 
 function comesBack() {
@@ -173,6 +199,8 @@ async function turn(box) {
   if (box.name === "notifications" && box.checked) {
     await subscribe().catch(error => (at("told").textContent = say("no_push", {why: error.message || error.name})));
   }
+  reportAgain();
+  await stayAwake(() => switches.awake);
   box.dataset.is = box.checked ? "on" : "off";
 }
 
@@ -181,6 +209,12 @@ const permitted = {
   camera: () => used({video: true}),
   microphone: () => used({audio: true}),
   location: () => new Promise((resolve, reject) => navigator.geolocation.getCurrentPosition(resolve, reject, {timeout: 20_000})),
+  report: () => permitted.location(),
+  awake: async () => {
+    if (!navigator.wakeLock) {
+      throw new Error("wakeLock");
+    }
+  },
   notifications: async () => {
     if (!globalThis.Notification || (await Notification.requestPermission()) !== "granted") {
       throw new Error("Notification");

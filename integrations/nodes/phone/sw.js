@@ -1,5 +1,7 @@
 // The service worker: shows what is pushed while the page is closed. It keeps nothing and answers no request.
-importScripts("/p/notice.js");
+if (!self.noticeOptions) {
+  importScripts("/p/notice.js"); // the worker that is a module has imported it
+}
 addEventListener("install", () => skipWaiting());
 addEventListener("activate", event => event.waitUntil(clients.claim()));
 
