@@ -83,7 +83,7 @@ def judge(folder: Path, *, details: bool = False) -> Tally:
     for each in bridged:
         if each.verdict is Verdict.REFUSED:
             tally.refused.update({_kind(each.reasons[0]) if each.reasons else "?"})
-        elif each.verdict is Verdict.WAITS:
+        elif each in _waiting([each]):
             tally.missing.update({_kind(reason) for reason in each.reasons})
             tally.unpublished += all(_is_unpublished(reason) for reason in each.reasons)
         if details and each.verdict in (Verdict.REFUSED, Verdict.WAITS, Verdict.LEFT):
@@ -119,6 +119,11 @@ def _made_up(name: str, index: int) -> str:
 _LEFT_OUT = (".git", "www", "custom_components", "node_modules", "deps", "tts", "*.db", "*.log", "*.png", "*.jpg")
 _SECRET = re.compile(r"!secret\s+['\"]?([\w.-]+)")
 _RUNS = frozenset({Verdict.TAKEN, Verdict.WAITS, Verdict.THERE})
+
+
+def _waiting(items: Iterable[MoveItem]) -> list[MoveItem]:
+    """Return those that name something which nothing provides."""
+    return [each for each in items if each.verdict is Verdict.WAITS and not all(map(_names_nothing, each.reasons))]
 
 
 def _count(items: Iterable[MoveItem], verdicts: Iterable[Verdict]) -> int:
@@ -215,9 +220,18 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _is_unpublished(reason: object) -> bool:
+    """Whether it is about what is made in the browser, which lies in `.storage`: helpers, persons, rooms, the place."""
     values: Mapping[str, Any] = getattr(reason, "values", {})
+    if "there is no {kind}" in str(getattr(reason, "template", "")):
+        return True
     entity = str(values.get("entity", ""))
     return entity.partition(".")[0] in _MADE_HERE
+
+
+def _names_nothing(reason: object) -> bool:
+    """Whether it is a warning of another sort than a name that nothing provides."""
+    template = str(getattr(reason, "template", ""))
+    return any(each in template for each in ("this webhook answers", "does nothing without", "nothing is both above"))
 
 
 def _kind(reason: Any) -> str:
@@ -277,8 +291,8 @@ def main(arguments: list[str]) -> int:
     print(_row("all", whole))
     print(
         "\nloaded: run here as they are. alone: of these, name something that nothing here provides, with no device."
-        "\nbridged: the same, once their devices are here. *: without those that name only helpers made in the browser,"
-        "\nwhich a published folder leaves out and which come along from a real one.\n"
+        "\nbridged: the same, once their devices are here. *: without those that name only what is made in the browser"
+        "\n(helpers, persons, rooms, the place), which a published folder leaves out and a real one brings.\n"
     )
     for title, counted in (("refused", whole.refused), ("named, and not provided", whole.missing)):
         print(f"{title}:")

@@ -16,7 +16,7 @@ from hub.config.marks import ConfigList, ConfigMapping, Mark, has_broken, place,
 from hub.config.sections import Sections
 from hub.core.errors import HubError
 from hub.core.phrases import Phrase, phrase
-from hub.core.schema import REGISTRY_ID
+from hub.core.schema import REGISTRY_ID, as_list
 from hub.core.secret import Secret
 from hub.core.slugs import slugify
 from hub.entities.helpers.table import HELPERS, LATER_SECTIONS
@@ -168,7 +168,7 @@ class _Moving:
             ids.add(IMPLICIT_OWNER_ID)
         for each in found:
             name = " ".join(str(each.get("name") or "").split())[:100]
-            id = slugify(str(each.get("id") or "") if not _is_random(str(each.get("id") or "")) else name) or "person"
+            id = slugify(name) or "person"  # as their entity is called
             if not name:
                 continue
             if name.casefold() in names or id in ids:
@@ -184,6 +184,8 @@ class _Moving:
             ids.add(id)
             owner = {"id": IMPLICIT_OWNER_ID, "name": name, "owner": True}
             added.append({"id": id, "name": name} if present or added else owner)
+            if trackers := [str(one) for one in as_list(each.get("device_trackers")) if str(one).count(".") == 1]:
+                added[-1]["device_trackers"] = trackers
             self._draft.section("people").item(added[-1])
             why = phrase("presence, chat accounts and sign-in are added on the page People")
             self.move.add(MoveItem("person", name, Verdict.TAKEN, (why,), to="people"))
@@ -519,10 +521,6 @@ def _section_of(error: ConfigError) -> str:
 
 def _identity(value: Mapping[str, Any]) -> str:
     return str(value["id"]) if value.get("id") else f"alias:{slugify(str(value.get('alias') or ''))}"
-
-
-def _is_random(id: str) -> bool:
-    return REGISTRY_ID.fullmatch(id) is not None
 
 
 def _fits(key: str, value: Any) -> bool:
