@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.core.context import SYSTEM, Context
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, In, Length, Optional, Required, as_list, string
@@ -86,15 +87,15 @@ class TodoList(Protocol):
         """Return all items in their order."""
         ...
 
-    async def add(self, item: TodoItem) -> None:
+    async def add(self, item: TodoItem, cause: Context) -> None:
         """Add an item, which has no id yet."""
         ...
 
-    async def update(self, item: TodoItem) -> None:
+    async def update(self, item: TodoItem, cause: Context) -> None:
         """Write the item of this id anew."""
         ...
 
-    async def remove(self, items: Sequence[TodoItem]) -> None:
+    async def remove(self, items: Sequence[TodoItem], cause: Context) -> None:
         """Remove items."""
         ...
 
@@ -104,18 +105,22 @@ def open_items(items: Iterable[TodoItem]) -> str:
     return str(sum(each.status is TodoStatus.NEEDS_ACTION for each in items))
 
 
-def commands(of: TodoList, zone: Callable[[], tzinfo]) -> dict[str, Command]:
+def commands(of: TodoList, zone: Callable[[], tzinfo], cause: Callable[[], Context | None]) -> dict[str, Command]:
     """Return the commands of a list.
 
     Args:
         zone: Returns the home's time zone, for moments without one.
+        cause: Returns why a command is done, while it begins.
     """
 
+    def why() -> Context:
+        return cause() or Context(SYSTEM)
+
     async def add_item(data: Mapping[str, Any]) -> None:
-        await of.add(TodoItem(data["item"], **_details(data, zone()), trusted=True))
+        await of.add(TodoItem(data["item"], **_details(data, zone())), why())
 
     async def update_item(data: Mapping[str, Any]) -> None:
-        details = _details(data, zone())
+        details, by = _details(data, zone()), why()
         item = _find(data["item"], await of.items())
         if not {"rename", "status", *details} & {*data, *details}:
             keys = ["rename", "status", "due_date", "due_datetime", "description"]
@@ -125,19 +130,20 @@ def commands(of: TodoList, zone: Callable[[], tzinfo]) -> dict[str, Command]:
             "status": TodoStatus(data.get("status", item.status)),
             **details,
         }
-        await of.update(replace(item, **said))
+        await of.update(replace(item, **said), by)
 
     async def remove_item(data: Mapping[str, Any]) -> None:
-        known = await of.items()
-        await of.remove([_find(each, known) for each in data["item"]])
+        by, known = why(), await of.items()
+        await of.remove([_find(each, known) for each in data["item"]], by)
 
     async def get_items(data: Mapping[str, Any]) -> Mapping[str, Any]:
         wanted = [each for each in await of.items() if not data.get("status") or each.status in data["status"]]
         return {"items": [each.as_payload() for each in wanted]}
 
     async def remove_completed_items(data: Mapping[str, Any]) -> None:
+        by = why()
         if done := [each for each in await of.items() if each.status is TodoStatus.COMPLETED]:
-            await of.remove(done)
+            await of.remove(done, by)
 
     return {
         "add_item": add_item,

@@ -156,6 +156,25 @@ def struck(text: str, wanted: Iterable[Passage], day: date) -> str:
     return "\n".join(lines)
 
 
+def said_anew(text: str, passage: Passage, said: str) -> tuple[str, int]:
+    """Return a file in which an item with a source says something else and is not struck, and the line it begins at.
+
+    Args:
+        text: The file.
+        passage: The item.
+        said: What it says now.
+    """
+    lines = text.split("\n")
+    at, last = passage.start_line - 1, lines[passage.end_line - 1]
+    quote = "" if passage.trusted else "> "
+    first, *others = [f"{quote}{_harmless(line)}" for line in map(on_one_line, said.split("\n")) if line.strip()]
+    source = _SOURCE.fullmatch(last)
+    if source is not None and source["struck"]:
+        last = last.replace(source["struck"], "", 1)
+    lines[at : passage.end_line] = [f"- {first}", *(f"  {line.strip()}" for line in others), last]
+    return "\n".join(lines), passage.start_line
+
+
 def with_further_days(item: str, days: Iterable[str]) -> str:
     """Return an entry as Markdown, with further days of the same note in its source.
 

@@ -22,6 +22,8 @@ from hub.memory.contract import (
     SearchAnswer,
 )
 from hub.memory.front_matter import holds_outside_words
+from hub.memory.lists import item_of, item_text
+from hub.memory.places import SHARED_AREA, area_of
 from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.people import People
 from hub.sessions.privacy import scope_of
@@ -144,7 +146,7 @@ class MemoryTools:
             MemoryKind(arguments["kind"]),
             provenance,
             replaces=arguments.get("replaces"),
-            shared=arguments["shared"],
+            shared=arguments["shared"] or (trusted and await self._is_on_a_shared_list(call)),
         )
         added = await self._memory.add(entry, agent_id=call.agent_id, scope=self._scope(call))
         struck = [_shown(hit) for hit in added.struck]
@@ -154,6 +156,22 @@ class MemoryTools:
             said.append("nothing was struck: no entry has all words of `replaces`")
         details = {**_shown(added.hit), "known": added.known, "struck": struck}
         return ToolResult("\n".join(said), details=details, trusted=all(hit.trusted for hit in added.struck))
+
+    async def _is_on_a_shared_list(self, call: ToolCall) -> bool:
+        """Whether an item belongs to a list that the home shares, and that is on none of one's own."""
+        scope, item, people = self._scope(call), item_of(call.arguments["text"]), self._people()
+        is_for_others = people is not None and len(people.all()) > 1 and scope.shared and scope.group is None
+        if call.arguments["kind"] != MemoryKind.TODO or item is None or not is_for_others:
+            return False
+        answer = await self._memory.search(
+            item_text(item[0], "").strip(" :："),
+            agent_id=call.agent_id,
+            scope=scope,
+            limit=HITS_LIMIT,
+            filters=Filters(kind=MemoryKind.TODO),
+        )
+        same = [hit for hit in answer.hits if (other := item_of(hit.text)) is not None and other[0] == item[0]]
+        return bool(same) and all(area_of(hit.path) == SHARED_AREA for hit in same)
 
     async def _is_said_now(self, call: ToolCall) -> bool:
         return self._said_now is not None and await self._said_now.covers(call)

@@ -303,3 +303,44 @@ def test_what_is_made_of_other_entities_comes_along_from_files_and_from_the_brow
     ]
     assert "platform: min_max   # of all rooms" in (home / "packages/home_assistant.yaml").read_text()
     assert item(planned(theirs, home), "helper", "utility_meter.energy").verdict is Verdict.THERE
+
+
+def test_calendars_and_lists_that_it_keeps_come_along(theirs: Path, home: Path) -> None:
+    storage = theirs / ".storage"
+    entries = [
+        {"entry_id": "a", "domain": "local_calendar", "data": {"calendar_name": "Our family", "storage_key": "fam"}},
+        {"entry_id": "b", "domain": "local_todo", "data": {"todo_list_name": "Chores", "storage_key": "chores"}},
+    ]
+    (storage / "core.config_entries").write_text(json.dumps({"version": 1, "data": {"entries": entries}}))
+    registry = [{"config_entry_id": "a", "entity_id": "calendar.family", "platform": "local_calendar"}]
+    (storage / "core.entity_registry").write_text(json.dumps({"version": 1, "data": {"entities": registry}}))
+    (storage / "local_calendar.fam.ics").write_text("BEGIN:VCALENDAR\nEND:VCALENDAR\n")
+    (storage / "local_todo.chores.ics").write_bytes(
+        b"BEGIN:VCALENDAR\r\nBEGIN:VTODO\r\nSUMMARY:Paint\\, the\r\n  fence\r\nDUE:20260515\r\n"
+        b"DESCRIPTION:green\\nnot blue\r\n"
+        b"BEGIN:VALARM\r\nSUMMARY:obey\r\nEND:VALARM\r\nSTATUS:NEEDS-ACTION\r\nEND:VTODO\r\n"
+        b"BEGIN:VTODO\r\nSUMMARY:Sweep\r\nSTATUS:COMPLETED\r\nEND:VTODO\r\nEND:VCALENDAR\r\n"
+    )
+    (theirs / ".shopping_list.json").write_text(
+        '[{"name": "milk", "complete": false}, {"name": "soap", "complete": true}]'
+    )
+
+    move = planned(theirs, home)
+    written(move, home)
+    again = planned(theirs, home)
+
+    assert move.errors == []
+    assert item(move, "calendar", "Our family").to == "calendars/family.ics"
+    assert "calendar:" in (home / "configuration.yaml").read_text()
+    assert (home / "calendars/family.ics").read_text().startswith("BEGIN:VCALENDAR")
+    (file,) = home.rglob("lists-from-home-assistant.md")
+    text = file.read_text()
+    assert "- Chores list: Paint, the fence (due 2026-05-14)\n  green\n  not blue\n  _todo · " in text
+    assert "- ~~Chores list: Sweep~~\n" in text
+    assert "- Shopping list: milk\n" in text
+    assert "- ~~Shopping list: soap~~\n" in text
+    assert "obey" not in text
+    assert [item(again, "calendar", "Our family").verdict, item(again, "list", "Shopping (2)").verdict] == [
+        Verdict.THERE,
+        Verdict.THERE,
+    ]

@@ -50,6 +50,8 @@ KINDS: Mapping[str, Phrase] = {
     "scene": phrase("Scenes"),
     "helper": phrase("Helpers"),
     "command": phrase("Commands"),
+    "calendar": phrase("Calendars"),
+    "list": phrase("Lists"),
     "blueprint": phrase("Blueprints"),
     "template": phrase("Templates"),
     "area": phrase("Rooms"),

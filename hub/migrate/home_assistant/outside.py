@@ -33,6 +33,7 @@ PARTS_OF_THEIRS = frozenset(
         *("frontend", "logger", "recorder", "history", "logbook", "config", "system_health", "map", "my"),
         *("ssdp", "zeroconf", "usb", "energy", "bluetooth", "discovery", "lovelace", "cloud", "api", "websocket_api"),
         *("http", "panel_custom", "panel_iframe", "updater", "introduction", "stream", "media_source", "image_upload"),
+        *("local_calendar", "local_todo", "shopping_list", "todo"),
         *("dhcp", "network", "application_credentials", "assist_pipeline", "hardware", "repairs", "search", "tag"),
         *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", "template"),
         *COMMANDS,

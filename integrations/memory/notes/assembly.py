@@ -115,6 +115,7 @@ def build(host: IntegrationHost) -> None:
     host.bus.listen("integration_changed", engine_changed)
     follow_conversations()
     tasks.spawn(_begin(upkeep, host), name="begin to index memory")
+    host.spawn(_show_lists(memory, host), name="show the lists of memory")
     tools = MemoryTools(
         memory,
         lambda: host.people,
@@ -140,6 +141,26 @@ async def _begin(upkeep: Upkeep, host: IntegrationHost) -> None:
     """Index once the hub has started, so that it does not start later for it."""
     await host.started()
     upkeep.start()
+
+
+async def _show_lists(memory: NotesMemory, host: IntegrationHost) -> None:
+    """Show the lists of memory as entities once the hub has started."""
+    await host.started()
+    from integrations.memory.todo_lists import MemoryLists
+
+    lists = MemoryLists(
+        memory,
+        lambda: host.agents.default().id,
+        lambda: host.people,
+        host.entities.all,
+        add=host.entities.add,
+        spawn=host.spawn,
+        clock=host.clock,
+        zone=lambda: host.time_zone,
+    )
+    host.bus.listen(EVENT_CHANGED, lambda _: lists.changed())
+    host.bus.listen("config_changed", lambda _: lists.changed())
+    lists.changed()
 
 
 def _has_anything(job: Job) -> bool:

@@ -93,6 +93,7 @@ _ASIDES = re.compile(
     re.IGNORECASE,
 )
 _USUAL = {ENGLISH: "shopping", CHINESE: "购物"}
+_OURS = re.compile(r"\bour (?:[\w-]+ )?list\b|我们的\w{0,3}(?:清单|单子)", re.IGNORECASE)
 _SAME = {
     "买菜": "购物",
     "采购": "购物",
@@ -111,6 +112,8 @@ def about_a_list(text: str, language: str) -> RecognizedIntent | None:
             found = match.groupdict()
             which = (found.get("list") or _USUAL[language]).lower()
             slots = {"list": _SAME.get(which, which)}
+            if name == "ListAdd" and _OURS.search(said):
+                slots["shared"] = "yes"
             if found.get("items"):
                 slots["items"] = "\n".join(_items(found["items"], language))
             return RecognizedIntent(name, language, slots)
@@ -135,7 +138,8 @@ def keep_list(intent: RecognizedIntent, results: Sequence[StepResult], language:
 def _add(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
     items, which = intent.slots["items"].split("\n"), intent.slots["list"]
     if len(results) < len(items):
-        return Call("remember", {"text": item_text(which, items[len(results)]), "kind": "todo"})
+        shared = {"shared": True} if "shared" in intent.slots else {}
+        return Call("remember", {"text": item_text(which, items[len(results)]), "kind": "todo", **shared})
     return Say(reply("list_added", language, list=which, lines=lines(items)))
 
 

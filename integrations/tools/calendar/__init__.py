@@ -27,6 +27,11 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     dav = Dav(host.egress, config["timeout"])
     if config["calendars"]:
         _add_calendars(host, config, dav)
+    for name, account in config["lists"].items():
+        from integrations.tools.calendar.tasks import TaskList
+
+        tasks = TaskList(host, dav, name, account, config["every"])
+        host.spawn(tasks.live(), name=f"list {name}")
 
 
 def _add_calendars(host: IntegrationHost, config: Mapping[str, Any], dav: Dav) -> None:

@@ -79,7 +79,7 @@ class CalendarEntity:
             except HubError:
                 self._failures += 1
                 # Apart, so that many homes do not ask again at the same moment.
-                wait_s = min(self._every_s, RETRY_S * 2 ** (self._failures - 1)) * random.uniform(1.0, 1.25)  # noqa: S311
+                wait_s = min(self._every_s, RETRY_S * 2 ** min(self._failures - 1, 10)) * random.uniform(1.0, 1.25)  # noqa: S311
                 self._again = now.timestamp() + wait_s
                 if self._span is None or self._failures >= STALE_LOOKS:
                     self._handle.available(False)

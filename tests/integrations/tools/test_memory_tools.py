@@ -75,6 +75,23 @@ async def test_answers_name_their_source_where_that_is_wanted(
     assert found.get("note") == (None if cited else "name no paths and lines in your answer")
 
 
+async def test_an_item_goes_to_the_list_of_the_home_where_there_is_one(place: Standing) -> None:
+    await place.call("remember", {"text": "Present list: ring", "kind": "todo"})
+    await place.call("remember", {"text": "Shopping list: milk", "kind": "todo", "shared": True})
+
+    bread = await place.call(
+        "remember", {"text": "Shopping list: bread", "kind": "todo"}, authority=place.anna, session=ANNAS
+    )
+    watch = await place.call("remember", {"text": "Present list: watch", "kind": "todo"})
+    fact = await place.call("remember", {"text": "Shopping list: is on the fridge"})
+
+    assert [each.output.split(",")[0] for each in (bread, watch, fact)] == [
+        "remembered in memory/shared.md",
+        "remembered in memory/2026-05-12.md",
+        "remembered in memory/2026-05-12.md",
+    ]
+
+
 async def test_what_is_forgotten_is_gone(place: Standing) -> None:
     await place.call("remember", {"text": "Anna likes tea", "kind": "person"})
 
