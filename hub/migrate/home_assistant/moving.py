@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from time import time
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import available_timezones
 
-from hub.agent.agents import Agents
 from hub.automation.blueprints.document import SIZE_LIMIT_BYTES as BLUEPRINT_LIMIT_BYTES, read_blueprint
 from hub.automation.blueprints.errors import BlueprintInvalid
 from hub.automation.definition.commands import NAMES as COMMANDS
@@ -31,12 +29,11 @@ from hub.migrate.home_assistant.outside import (
 )
 from hub.migrate.home_assistant.their_files import TheirHome
 from hub.migrate.home_assistant.their_helpers import is_list, their_helpers
-from hub.migrate.home_assistant.their_lists import entries_text, their_calendars, their_lists
+from hub.migrate.home_assistant.their_lists import bring_calendars, bring_lists
 from hub.migrate.home_assistant.their_platforms import MADE, is_ours, their_platforms
 from hub.migrate.home_assistant.their_templates import is_template, their_templates
 from hub.migrate.plan import Move, MoveItem, NewPlace, Verdict, said
 from hub.security.people import IMPLICIT_OWNER_ID
-from hub.storage.homedir import Home
 
 SOURCE = "home-assistant"
 REASONS_LIMIT = 6
@@ -93,8 +90,8 @@ class _Moving:
         self._scripts()
         self._automations()
         self._mqtt()
-        self._calendars()
-        self._lists()
+        bring_calendars(self._theirs, self._draft, move)
+        bring_lists(self._theirs, self._draft, move)
         self._others()
         self._unreadable()
         for name, comes in sorted(self._asked.items()):
@@ -477,38 +474,6 @@ class _Moving:
                     return
             self.move.add(MoveItem("mqtt", broker, Verdict.TAKEN, file=file, to="mqtt"))
             return
-
-    def _calendars(self) -> None:
-        """Bring the calendars that it keeps itself, each with its file."""
-        section = self._draft.raw.get("calendar")
-        present = (section.get("calendars") or {}) if isinstance(section, Mapping) else {}
-        for each in their_calendars(self._theirs):
-            to = f"calendars/{each.key}.ics"
-            if each.key in present or not self._draft.file(to, each.data):
-                why = phrase("there is a calendar of this name here")
-                self.move.add(MoveItem("calendar", each.name, Verdict.THERE, (why,), each.file))
-                continue
-            self._draft.set(("calendar", "calendars", each.key), {"name": each.name})
-            self.move.add(MoveItem("calendar", each.name, Verdict.TAKEN, (), each.file, to=to))
-
-    def _lists(self) -> None:
-        """Bring the items of its lists into the memory that the home shares."""
-        lists = [each for each in their_lists(self._theirs) if each.items]
-        if not lists:
-            return
-        agents = Agents(self._draft.before.config.get("agents"), Home(self._draft.home))
-        folder = self._draft.workspace(agents.default().id)
-        to = f"{folder}/memory/shared/lists-from-home-assistant.md"
-        people = [str(each.get("id")) for each in self._draft.raw.get("people") or () if isinstance(each, Mapping)]
-        hub = self._draft.before.config.or_default("hub")
-        zone = ZoneInfo(str(hub["time_zone"]))
-        text = entries_text(lists, people[0] if people else IMPLICIT_OWNER_ID, time(), zone)
-        is_new = bool(folder) and self._draft.file(to, text.encode())
-        why = () if is_new else (phrase("lists from Home Assistant are here already"),)
-        for each in lists:
-            name = f"{each.name} ({len(each.items)})"
-            verdict = Verdict.TAKEN if is_new else Verdict.THERE
-            self.move.add(MoveItem("list", name, verdict, why, each.file, to=to if is_new else ""))
 
     def _others(self) -> None:
         """Name what else there is: sections of YAML, and integrations that were added in the browser."""

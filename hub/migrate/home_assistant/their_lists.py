@@ -5,18 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from time import time
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import orjson
 from msgspec import Struct
 
+from hub.agent.agents import Agents
 from hub.core.errors import HubError
+from hub.core.phrases import phrase
 from hub.core.slugs import slugify
 from hub.memory.contract import BY_HAND, MemoryEntry, MemoryKind
 from hub.memory.lists import ListItem, entry_text
 from hub.memory.markdown import format_entry, struck, whole_items
 from hub.memory.scope import MemoryProvenance
+from hub.migrate.draft import Draft
 from hub.migrate.home_assistant.their_files import STORAGE, TheirHome
+from hub.migrate.plan import Move, MoveItem, Verdict
+from hub.security.people import IMPLICIT_OWNER_ID
+from hub.storage.homedir import Home
 
 SIZE_LIMIT_BYTES = 5_000_000
 ITEMS_LIMIT = 2_000
@@ -41,6 +49,39 @@ class TheirList(Struct, frozen=True):
     name: str
     file: str
     items: tuple[tuple[ListItem, bool], ...]
+
+
+def bring_calendars(theirs: TheirHome, draft: Draft, move: Move) -> None:
+    """Bring the calendars that it keeps itself, each with its file."""
+    section = draft.raw.get("calendar")
+    present = (section.get("calendars") or {}) if isinstance(section, Mapping) else {}
+    for each in their_calendars(theirs):
+        to = f"calendars/{each.key}.ics"
+        if each.key in present or not draft.file(to, each.data):
+            why = phrase("there is a calendar of this name here")
+            move.add(MoveItem("calendar", each.name, Verdict.THERE, (why,), each.file))
+            continue
+        draft.set(("calendar", "calendars", each.key), {"name": each.name})
+        move.add(MoveItem("calendar", each.name, Verdict.TAKEN, (), each.file, to=to))
+
+
+def bring_lists(theirs: TheirHome, draft: Draft, move: Move) -> None:
+    """Bring the items of its lists into the memory that the home shares."""
+    lists = [each for each in their_lists(theirs) if each.items]
+    if not lists:
+        return
+    config = draft.before.config
+    folder = draft.workspace(Agents(config.get("agents"), Home(draft.home)).default().id)
+    to = f"{folder}/memory/shared/lists-from-home-assistant.md"
+    people = [str(each.get("id")) for each in draft.raw.get("people") or () if isinstance(each, Mapping)]
+    zone = ZoneInfo(str(config.or_default("hub")["time_zone"]))
+    text = entries_text(lists, people[0] if people else IMPLICIT_OWNER_ID, time(), zone)
+    is_new = bool(folder) and draft.file(to, text.encode())
+    why = () if is_new else (phrase("lists from Home Assistant are here already"),)
+    for each in lists:
+        verdict = Verdict.TAKEN if is_new else Verdict.THERE
+        name = f"{each.name} ({len(each.items)})"
+        move.add(MoveItem("list", name, verdict, why, each.file, to=to if is_new else ""))
 
 
 def their_calendars(theirs: TheirHome) -> Iterator[TheirCalendar]:
