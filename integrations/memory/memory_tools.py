@@ -22,7 +22,6 @@ from hub.memory.contract import (
     SearchAnswer,
 )
 from hub.memory.front_matter import holds_outside_words
-from hub.memory.lists import item_of, item_text
 from hub.memory.places import SHARED_AREA, area_of
 from hub.memory.scope import MemoryProvenance, MemoryScope
 from hub.security.people import People
@@ -159,6 +158,8 @@ class MemoryTools:
 
     async def _is_on_a_shared_list(self, call: ToolCall) -> bool:
         """Whether an item belongs to a list that the home shares, and that is on none of one's own."""
+        from hub.memory.lists import item_of, item_text
+
         scope, item, people = self._scope(call), item_of(call.arguments["text"]), self._people()
         is_for_others = people is not None and len(people.all()) > 1 and scope.shared and scope.group is None
         if call.arguments["kind"] != MemoryKind.TODO or item is None or not is_for_others:

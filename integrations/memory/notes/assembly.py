@@ -13,6 +13,7 @@ from hub.core.events import Event, Unsubscribe
 from hub.core.tasks import TaskOwner
 from hub.memory.contract import EVENT_CHANGED
 from hub.memory.places import CURATED, FOLDER
+from hub.memory.scope import MemoryScope
 from hub.models.provider_config import ProviderConfig, read_providers
 from hub.security.root import Root
 from hub.sessions.keys import main_key
@@ -30,6 +31,7 @@ from integrations.memory.said_now import SaidNow
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
+    from integrations.memory.todo_lists import MemoryLists
 
 SECTIONS = frozenset({"memory", "agents", "models", "people"})
 """What an index depends on."""
@@ -146,9 +148,25 @@ async def _begin(upkeep: Upkeep, host: IntegrationHost) -> None:
 async def _show_lists(memory: NotesMemory, host: IntegrationHost) -> None:
     """Show the lists of memory as entities once the hub has started."""
     await host.started()
+    made: list[MemoryLists] = []
+
+    def changed(_: Event | None = None) -> None:
+        if not made:
+            made.append(_lists(memory, host))
+        made[0].changed()
+
+    host.bus.listen(EVENT_CHANGED, changed)
+    host.bus.listen("config_changed", changed)
+    owner = MemoryScope(None, private=True, shared=True)
+    if memory.is_empty(agent_id=host.agents.default().id, scope=owner) is not True:
+        changed()
+
+
+def _lists(memory: NotesMemory, host: IntegrationHost) -> MemoryLists:
+    """Make them once there is anything in memory."""
     from integrations.memory.todo_lists import MemoryLists
 
-    lists = MemoryLists(
+    return MemoryLists(
         memory,
         lambda: host.agents.default().id,
         lambda: host.people,
@@ -158,9 +176,6 @@ async def _show_lists(memory: NotesMemory, host: IntegrationHost) -> None:
         clock=host.clock,
         zone=lambda: host.time_zone,
     )
-    host.bus.listen(EVENT_CHANGED, lambda _: lists.changed())
-    host.bus.listen("config_changed", lambda _: lists.changed())
-    lists.changed()
 
 
 def _has_anything(job: Job) -> bool:
