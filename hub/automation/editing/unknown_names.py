@@ -101,9 +101,6 @@ PERSON_KEYS = frozenset({"data", "message", "text", "title"})
 """Keys of the data of `notify.<person>`."""
 
 FOREIGN_EVENTS: Mapping[str, str] = {
-    "homeassistant_start": "hub_started",
-    "homeassistant_started": "hub_started",
-    "homeassistant_stop": "hub_stopping",
     "telegram_text": "message_received",
     "telegram_command": "message_received",
     **dict.fromkeys(("zha_event", "deconz_event", "hue_event", "knx_event", "shelly.click"), ""),

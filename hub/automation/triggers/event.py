@@ -18,6 +18,12 @@ from hub.core.phrases import phrase
 from hub.core.schema import Described, Invalid, Optional, Required, as_list, show
 
 NOT_ANY = "a trigger on every event would set itself off; name the event types"
+_SAME = {
+    "homeassistant_start": "hub_started",
+    "homeassistant_started": "hub_started",
+    "homeassistant_stop": "hub_stopping",
+}
+"""Events of Home Assistant that mean one of ours."""
 _SCALARS = (str, int, float, bool, type(None))
 _CONTEXT_KEYS = ("id", "parent_id", "user_id", "person", "principal")
 
@@ -32,7 +38,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _types(value: Any) -> list[str]:
-    found: list[str] = event_types(value)
+    found: list[str] = [_SAME.get(each, each) for each in event_types(value)]
     if ANY in found:
         raise Invalid(NOT_ANY)
     return found

@@ -170,3 +170,11 @@ def test_it_is_explained_in_plain_words() -> None:
     assert explained({"trigger": "event", **config}) == (
         "when the event “a” or “b” happens with x 1 and y 2 because of me"
     )
+
+
+async def test_the_start_of_home_assistant_is_the_start_of_the_hub(bench: Bench) -> None:
+    site = bench.arm({"trigger": "event", "event_type": "homeassistant_started"})
+
+    bench.fire("hub_started", {"version": "1"})
+
+    assert len(site.fired) == 1
