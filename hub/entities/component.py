@@ -56,7 +56,7 @@ class EntitiesComponent(Component):
 
     async def apply(self, changed: frozenset[str]) -> None:
         """Take over the sections of helpers."""
-        self._helpers.apply(self._base.config.current)
+        await self._helpers.take_over(self._base.config.current)
 
     def methods(self) -> MethodGroups:
         """Return the methods about entities and places."""

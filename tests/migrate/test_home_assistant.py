@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hub.cli.configured import check_home, sections_of
+from hub.core.clock import ManualClock
 from hub.core.errors import HubError
 from hub.entities.helpers.schema import helper_ids
 from hub.migrate.home_assistant.moving import plan_home_assistant
 from hub.migrate.plan import Move, MoveItem, Verdict
+from tests.entities.helpers.questions.steps import START
+from tests.hub_fixture import HubFixture
 from tests.migrate.homes import home_assistant, new_home
 
 
@@ -344,3 +348,50 @@ def test_calendars_and_lists_that_it_keeps_come_along(theirs: Path, home: Path) 
         Verdict.THERE,
         Verdict.THERE,
     ]
+
+
+async def test_what_helpers_held_there_they_hold_here(theirs: Path, home: Path) -> None:
+    with (theirs / "configuration.yaml").open("a") as file:
+        file.write(
+            "utility_meter: {energy: {source: sensor.p, tariffs: [day, night]}}\n"
+            "timer: {wash: {duration: '01:00:00', restore: true}}\n"
+            "sensor: [{platform: integration, source: sensor.p, name: Sum}]\n"
+        )
+    counted = {
+        "last_period": "7",
+        "last_reset": "2026-03-01T00:00:00+00:00",
+        "last_valid_state": "99",
+        "status": "paused",
+    }
+    told = {"duration": "1:00:00", "remaining": "0:40:00", "finishes_at": "2026-03-02T09:30:00+00:00"}
+    held: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+        "input_boolean.guests": ("on", {}, {}),
+        "input_number.target": ("21.5", {}, {}),
+        "timer.wash": ("active", told, {}),
+        "select.energy": ("night", {}, {}),
+        "sensor.energy_day": ("3.25", {}, {"native_value": {"decimal_str": "3.25"}, **counted}),
+        "sensor.sum": ("4.500", {}, {"native_value": {"decimal_str": "4.5"}, "native_unit_of_measurement": "Wh"}),
+        "input_text.elsewhere": ("unknown", {}, {}),
+    }
+    data = [
+        {"state": {"entity_id": id, "state": state, "attributes": attributes}, "extra_data": extra}
+        for id, (state, attributes, extra) in held.items()
+    ]
+    (theirs / ".storage/core.restore_state").write_text(json.dumps({"version": 1, "data": data}))
+
+    written(planned(theirs, home), home)
+    only = ("storage", "registries", "helpers")
+    text = (
+        "people: [{id: me, name: Me, owner: true}]\nhub: {packages: {theirs: !include packages/home_assistant.yaml}}\n"
+    )
+    files = {"configuration.yaml": text}
+    async with HubFixture(home, "http://127.0.0.1:1", files=files, clock=ManualClock(START), only=only) as hub:
+        found = {id: state for id in held if (state := hub.states.get(id)) is not None}
+
+    assert {id: state.state for id, state in found.items()} == {
+        id: state for id, (state, _, _) in held.items() if state != "unknown"
+    }
+    assert found["sensor.energy_day"].attributes["last_period"] == "7"
+    assert found["timer.wash"].attributes["finishes_at"] == told["finishes_at"]
+    assert not (home / ".storage/helpers_brought.json").exists()
+    assert "guests" in (home / ".storage/helpers.json").read_text()

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from datetime import tzinfo
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from hub.template.engine import TemplateEngine
 
 FILE = ".storage/helpers.json"
+BROUGHT = ".storage/helpers_brought.json"
+"""What helpers held where they come from; read once, and gone then."""
 VERSION = 1
 SAVE_AFTER_S = 1.0
 """Changes within this time are written together."""
@@ -131,6 +134,7 @@ class HomeHelpers:
         history: HistoryStore,
     ) -> None:
         self._entities, self._services, self._bus, self._file = entities, services, bus, file
+        self._brought = VersionedFile(file.path.with_name(Path(BROUGHT).name), VERSION)
         self._clock, self._tasks, self._zone, self._history = clock, tasks, zone, history
         self._helpers: dict[str, Helper] = {}
         self._kept: dict[str, Kept] = {}
@@ -147,7 +151,7 @@ class HomeHelpers:
         stored = await asyncio.to_thread(self._file.read)
         self._kept = msgspec.convert(stored or {}, dict[str, Kept])
         self._bus.listen(EVENT_STATE_CHANGED, self._appeared, {"old_state": None})
-        self.apply(config)
+        await self.take_over(config)
         self._forget_gone(config)
 
     async def close(self) -> None:
@@ -155,6 +159,20 @@ class HomeHelpers:
         for helper in self._helpers.values():
             helper.end()
         await self._saved.close()
+
+    async def take_over(self, config: Config) -> None:
+        """Put the sections into force, with what helpers that were brought along held where they come from."""
+        stored = await asyncio.to_thread(self._brought.read)
+        brought = msgspec.convert(stored or {}, dict[str, Kept])
+        self._kept = {**brought, **self._kept}
+        self.apply(config)
+        if stored is None:
+            return
+        for id in brought.keys() - self._helpers.keys():
+            self._kept.pop(id, None)
+        self._saved.changed()
+        await self._saved.flush()
+        await asyncio.to_thread(self._brought.path.unlink, missing_ok=True)
 
     def apply(self, config: Config) -> None:
         """Put the sections into force; only what changed is touched, and a section that is broken keeps what it had."""

@@ -19,6 +19,7 @@ from hub.core.phrases import Phrase, phrase
 from hub.core.schema import REGISTRY_ID, as_list
 from hub.core.secret import Secret
 from hub.core.slugs import slugify
+from hub.entities.helpers.home_helpers import BROUGHT
 from hub.entities.helpers.table import HELPERS, LATER_SECTIONS
 from hub.migrate.draft import Draft
 from hub.migrate.home_assistant.judge import Judge, Judgement
@@ -28,6 +29,7 @@ from hub.migrate.home_assistant.outside import (
     way_of,
 )
 from hub.migrate.home_assistant.their_files import TheirHome
+from hub.migrate.home_assistant.their_held import TheirHeld
 from hub.migrate.home_assistant.their_helpers import is_list, their_helpers
 from hub.migrate.home_assistant.their_lists import bring_calendars, bring_lists
 from hub.migrate.home_assistant.their_platforms import MADE, is_ours, their_platforms
@@ -70,6 +72,7 @@ class _Moving:
         self._judge = judge
         self._secrets = secrets
         self._off = switched_off
+        self._held = TheirHeld(theirs)
         self._asked: dict[str, bool] = {}
         self._new_places: list[NewPlace] = []
         self._names = {
@@ -86,6 +89,8 @@ class _Moving:
         self._templates()
         self._helpers()
         self._template_entities()
+        if (held := self._held.data()) is not None:
+            self._draft.replace(BROUGHT, held)
         self._commands()
         self._scripts()
         self._automations()
@@ -395,6 +400,7 @@ class _Moving:
             elif not self._taken(kind, each.id, each.value, each.mark, each.last, judged, each.domain):
                 continue
             mine[each.key] = each.value
+            self._held.take(each.domain, each.key, each.value if isinstance(each.value, Mapping) else {})
             section, value = self._draft.section(each.domain), plain(each.value)
             if listed:
                 section.item(value, each.text)
@@ -421,6 +427,7 @@ class _Moving:
             elif not self._taken("helper", each.name, each.value, each.mark, each.last, judged, each.section):
                 continue
             mine.append(each.value)
+            self._held.take(each.section, "", each.value)
             self._draft.section(each.section).item(value, each.text)
         for section, values in taken.items():
             self._judge.know_helpers(section, {str(place): each for place, each in enumerate(values)}, listed=True)

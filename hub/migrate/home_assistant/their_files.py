@@ -124,17 +124,20 @@ class TheirHome:
 
     def stored(self, name: str) -> Mapping[str, Any]:
         """Return the data of a file of `.storage`; empty when there is none, or it cannot be read."""
-        try:
-            found = orjson.loads(self.root.read_bytes(f"{STORAGE}/{name}", STORAGE_LIMIT_BYTES))
-        except (OSError, HubError, ValueError):
-            return {}
-        data = found.get("data") if isinstance(found, dict) else None
+        data = self._stored(name)
         return data if isinstance(data, dict) else {}
 
     def stored_items(self, name: str, key: str = "items") -> list[Mapping[str, Any]]:
-        """Return the list of a file of `.storage`."""
-        found = self.stored(name).get(key)
+        """Return the list of a file of `.storage`; without a key, the data itself is the list."""
+        found = self.stored(name).get(key) if key else self._stored(name)
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+    def _stored(self, name: str) -> Any:
+        try:
+            found = orjson.loads(self.root.read_bytes(f"{STORAGE}/{name}", STORAGE_LIMIT_BYTES))
+        except (OSError, HubError, ValueError):
+            return None
+        return found.get("data") if isinstance(found, dict) else None
 
     def files_below(self, folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
         """Yield the files below a folder with these endings."""
