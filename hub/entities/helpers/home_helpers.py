@@ -151,6 +151,7 @@ class HomeHelpers:
         stored = await asyncio.to_thread(self._file.read)
         self._kept = msgspec.convert(stored or {}, dict[str, Kept])
         self._bus.listen(EVENT_STATE_CHANGED, self._appeared, {"old_state": None})
+        self._bus.listen("entity_registry_updated", self._renamed, {"action": "update"})
         await self.take_over(config)
         self._forget_gone(config)
 
@@ -388,6 +389,12 @@ class HomeHelpers:
         if (event, entity_id) not in self._heard:
             self._heard.add((event, entity_id))
             self._bus.listen(event, self._changed, {"entity_id": entity_id})
+
+    def _renamed(self, event: Event) -> None:
+        """Follow what may have another id now, such as the tariff of a meter."""
+        for helper in self._helpers.values():
+            if helper.kind.named_in:
+                self._follow(helper)
 
     def _appeared(self, event: Event) -> None:
         """Follow a new entity of a domain that is followed."""

@@ -195,7 +195,6 @@ async def test_tariffs_are_counted_also_where_people_renamed_the_choice(tmp_path
     meter = {"utility_meter": {"power": {"source": "sensor.a", "tariffs": ["day", "night"]}}}
     async with home(tmp_path, meter) as hub:
         hub.entities.registry.update("entity", "select.power", entity_id="select.tariff")
-    async with home(tmp_path, meter) as hub:
         await hub.services.call(
             "select", "select_option", {"entity_id": "select.tariff", "option": "night"}, context=Context(SYSTEM)
         )
