@@ -40,6 +40,7 @@ LATER: Mapping[tuple[str, str], str] = {
     ("binary_sensor", "threshold"): "limits",
     ("binary_sensor", "trend"): "limits",
     ("sensor", "derivative"): "rates",
+    ("sensor", "filter"): "filters",
     ("sensor", "history_stats"): "history_stats",
     ("sensor", "integration"): "rates",
     ("sensor", "min_max"): "min_max",

@@ -67,7 +67,7 @@ def with_rain(folder: Path) -> Path:
         ("sensor: [{platform: min_max}]", "sensor[0].entity_ids: "),
         ("sensor: {platform: min_max, entity_ids: sensor.a, type: most}", "sensor[0].type: "),
         ("sensor: [{platform: min_max, entity_ids: sensor.a}, {name: x}]", "sensor[1].platform: platform is missing"),
-        ("sensor: [{platform: min_mix}]", "with the platform min_mix; there are: derivative, group, history_stats"),
+        ("sensor: [{platform: min_mix}]", "with the platform min_mix; there are: derivative, filter, group"),
         ("sensor: [{platform: min_mix}]", "did you mean min_max?"),
         ("light: [{platform: hue}]", "comes along by the section home_assistant"),
         ("sensor: [{platform: rain}]", "sensor[0].street: street is missing"),

@@ -336,4 +336,27 @@ SCENES: list[dict[str, Any]] = [
             *_said("sensor.energy", 3, **_KWH),
         ],
     },
+    {
+        "name": "filter",
+        "config": {
+            "sensor": [
+                {"platform": "filter", "entity_id": "sensor.a", "name": name, "filters": filters}
+                for name, filters in (
+                    ("Outlier", [{"filter": "outlier", "window_size": 3, "radius": 4.0}]),
+                    ("Low", [{"filter": "lowpass", "time_constant": 4, "precision": 1}]),
+                    ("Band", [{"filter": "range", "lower_bound": 18, "upper_bound": 24}]),
+                    ("Third", [{"filter": "throttle", "window_size": 3}]),
+                    ("Slow", [{"filter": "time_throttle", "window_size": "00:02:30"}]),
+                    ("Mean", [{"filter": "time_simple_moving_average", "window_size": {"minutes": 4}, "precision": 2}]),
+                    ("Chain", [{"filter": "range", "upper_bound": 22}, {"filter": "lowpass", "time_constant": 2}]),
+                )
+            ]
+        },
+        "watch": [f"sensor.{each}" for each in ("outlier", "low", "band", "third", "slow", "mean", "chain")],
+        "steps": [
+            *_said("sensor.a", 20, 21, 22, 40, 23, "unknown", 19, "unavailable", 10, "warm", 21.5, 22.25, **_C),
+            restart(),
+            *_said("sensor.a", 20, 30, **_C),
+        ],
+    },
 ]
