@@ -209,7 +209,7 @@ VALUES = (
     "continue created day days deleted deny depth direct disabled disconnected domains en error event fail false "
     "freshness fri generic github index homarus backups sent time bot group header home hour hours hub id isolated "
     "integration last latest local main message minutes modified mon no mqtt none now off offline ok on option "
-    "parallel person principal profile queued required sat score secret shutdown silent single start daily de "
+    "parallel person principal profile queued required sat score secret shutdown silent single start daily de domain "
     "me owner code stop stripe sun sunrise sunset telegram text thu to true tue unknown warning webchat wed yes"
 )
 """Values and keys of YAML, states, and ids, which are the same in every language."""
