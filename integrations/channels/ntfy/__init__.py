@@ -30,4 +30,8 @@ async def setup(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> N
             entry.get("button_token"),
         )
         channel = NtfyChannel(account, host.clock)
+        if phones := entry["notify"]:
+            from integrations.channels.ntfy.notices import NtfyNotices
+
+            NtfyNotices(host, account, phones)
         await host.channels.add(channel, access_policy(entry), outbound=outbound_policy(entry))

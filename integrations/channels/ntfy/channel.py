@@ -186,7 +186,7 @@ class NtfyChannel(ApiChannel):
             title, text = titled(message.text)
             content = text.encode()
             if title:
-                headers["Title"] = _header(title)
+                headers["Title"] = header_of(title)
         names = await self._remember(message)
         if names:
             headers["Actions"] = json.dumps([self._action(topic, *each) for each in names])
@@ -201,7 +201,7 @@ class NtfyChannel(ApiChannel):
 
     async def _file(self, media: OutboundMedia, headers: dict[str, str]) -> bytes:
         path = Path(media.path)
-        headers["Filename"] = _header(media.name or path.name)
+        headers["Filename"] = header_of(media.name or path.name)
         return await asyncio.to_thread(path.read_bytes)
 
     async def _remember(self, message: OutboundMessage) -> list[tuple[str, Button]]:
@@ -252,7 +252,7 @@ def titled(text: str) -> tuple[str, str]:
     return found[1], text[found.end() :].lstrip("\n")
 
 
-def _header(value: str) -> str:
+def header_of(value: str) -> str:
     """Return a value of a header, encoded (RFC 2047) where it is more than ASCII."""
     if value.isascii() and value.isprintable():
         return value

@@ -41,6 +41,16 @@ CONFIG_SCHEMA = Schema(
                     "button_token",
                     description="An access token that may only write to the topics, for buttons; their readers see it.",
                 ): secret,
+                Optional(
+                    "notify",
+                    default=list,
+                    description="Phones that are notified on a topic of their own, by `notify.mobile_app_<phone>`.",
+                ): ensure_list(
+                    {
+                        Required("phone", description="The phone's name, which may be that of a paired one."): string,
+                        Required("topic", description="The topic; who knows it reads it."): All(secret, _topics),
+                    }
+                ),
                 **ACCESS_KEYS,
                 **OUTBOUND_KEYS,
             },

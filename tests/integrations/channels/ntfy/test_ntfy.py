@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.errors import HubError
 from hub.core.ids import new_id
@@ -24,9 +26,13 @@ from hub.messaging.contract import (
     OutboundMedia,
     OutboundMessage,
 )
+from hub.nodes.notification import notification
+from hub.nodes.phones import Phone
+from hub.nodes.shown import Shown
 from integrations.channels.ntfy.api import NtfyApi, lines
 from integrations.channels.ntfy.channel import NtfyAccount, NtfyChannel
 from integrations.channels.ntfy.events import peer_of
+from integrations.channels.ntfy.notices import NtfyNotices
 from integrations.channels.ntfy.schema import CONFIG_SCHEMA
 from tests.integrations.channels.rig import Rig
 from tests.servers.ntfy_server import ADAS, EVES, TOKEN, NtfyServer
@@ -340,3 +346,28 @@ async def test_buttons_never_show_the_hubs_own_token(rig: Rig, server: NtfyServe
 def test_a_topic_that_ntfy_would_not_take_is_refused(topics: str) -> None:
     with pytest.raises(SchemaError):
         CONFIG_SCHEMA([{"topics": topics}])
+
+
+async def test_a_notification_of_an_automation_has_its_buttons_urgency_and_picture(server: NtfyServer) -> None:
+    phones: list[Phone] = []
+    nodes = SimpleNamespace(add_phone=phones.append, carry=lambda carrier: bool)
+    host: Any = SimpleNamespace(domain="ntfy", lan_url="https://hub.local:18789", nodes=nodes)
+    config = NtfyAccount("a", server.url, Secret(ADAS), Secret(TOKEN), None, None, None)
+    notices = NtfyNotices(host, config, [{"phone": "Ada's phone", "topic": Secret(ADAS)}])
+    actions = [
+        {"action": "OPEN", "title": "Öffnen"},
+        {"action": "URI", "title": "Look", "uri": "/devices"},
+        {"action": "REPLY", "title": "Tell", "behavior": "textInput"},
+    ]
+    note = notification("Rings", "Tür", {"actions": actions, "push": {"sound": {"critical": 1}}})
+    shown = Shown("id", "ab" * 32, "p", "d", "owner", 0, buttons=note.buttons, media={"image": "/local/a.jpg"})
+
+    taken = await notices.carry(phones[0], note, shown)
+    other = await notices.carry(replace(phones[0], source="nodes"), note, shown)
+
+    (message,) = server.messages
+    assert (taken, other) == (True, False)
+    assert (message["title"], message["message"], message["priority"]) == ("Tür", "Rings", 5)
+    press, view = message["actions"]
+    assert (press["label"], press["method"], view["url"]) == ("Öffnen", "POST", "https://hub.local:18789/devices")
+    assert press["url"] == f"https://hub.local:18789{shown.path('far-0')}"
