@@ -96,7 +96,9 @@ async def steps(http: aiohttp.ClientSession, url: str, access: str) -> dict[str,
     await ask("mobile_app/push_notification_confirm", webhook_id=webhook, confirm_id=confirm)
     await ask("unsubscribe_events", subscription=last + 99)
     await ws.send_json({"id": 1, "type": "ping"})
-    answers["id again"] = await ws.receive_json()
+    while (said := await ws.receive_json()).get("id") != 1:
+        pass
+    answers["id again"] = said
     await ws.close()
     return answers
 
