@@ -50,6 +50,7 @@ THEIRS = {
     "integrations/channels/ntfy/schema.py button_token": "of the server",
     "integrations/channels/ntfy/schema.py password": "of the server",
     "integrations/channels/ntfy/schema.py token": "of the server",
+    "integrations/channels/ntfy/schema.py topic": "a name of a topic, which the server judges",
     "integrations/channels/ntfy/schema.py topics": "names of topics, which the server judges",
     "integrations/channels/slack/schema.py app_token": "of the platform",
     "integrations/channels/xmpp/schema.py password": "of the platform",
