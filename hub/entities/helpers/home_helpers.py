@@ -340,7 +340,7 @@ class HomeHelpers:
         helper.stop()
         if held.due is not None:
             helper.waiting = self._tasks.spawn(self._wait(helper, held.due), name=f"wait for {helper.id}")
-        if helper.kind.is_kept:
+        if helper.kind.is_kept and (held.state is not None or helper.id in self._kept):
             self._kept[helper.id] = helper.kept
             self._saved.changed()
         if helper.reading is None and (past := helper.kind.past(helper.settings, held, self._home(helper.kind))):
