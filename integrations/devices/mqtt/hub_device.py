@@ -22,6 +22,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import HubError
 from hub.core.events import Event
 from hub.core.sql import SqlConnection
+from hub.entities.danger import endangers
 from hub.host import IntegrationHost
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.brokers import status_topic
@@ -116,7 +117,13 @@ class HubDevice:
     def _components(self) -> dict[str, Any]:
         """Return the entities, by their ids with `_` for the dot."""
         states = [self._host.states.get(each) for each in self._config["publish_entities"]]
-        made = {each.entity_id: component(each, f"{self._base}/entity/{each.entity_id}") for each in states if each}
+        made = {
+            each.entity_id: component(
+                each, f"{self._base}/entity/{each.entity_id}", read_only=self._opens(each.entity_id)
+            )
+            for each in states
+            if each
+        }
         return {f"entity_{id.replace('.', '_')}": each for id, each in made.items()}
 
     # --- below ---
@@ -191,12 +198,20 @@ class HubDevice:
         kind, id = message.topic.split("/")[2:4]
         self._host.spawn(self._carry_out(kind, id, message.payload), name=f"{kind} {id} asked over MQTT")
 
+    def _opens(self, entity_id: str) -> bool:
+        """Whether a command could open, arm or film something."""
+        return endangers(entity_id, self._host.states.get, self._host.entities.all.endangers)
+
     async def _carry_out(self, kind: str, id: str, payload: bytes) -> None:
         context = Context(_STRANGER)
         try:
             if kind == "entity":
                 state = self._host.states.get(id)
-                if state is None or (asked := command(state, payload.decode(errors="replace")[:255])) is None:
+                if (
+                    state is None
+                    or self._opens(id)
+                    or (asked := command(state, payload.decode(errors="replace")[:255])) is None
+                ):
                     return
                 domain, service, data = asked
                 await self._host.services.call(domain, service, {"entity_id": id, **data}, context=context)

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.states import EntityState
-from hub.entities.danger import is_dangerous
 
 _SWITCHED = ("switch", "input_boolean", "fan", "humidifier", "siren")
 _PRESSED = {"button": "press", "input_button": "press", "scene": "turn_on", "script": "turn_on"}
@@ -20,11 +19,12 @@ _TEMPLATE = "{{ value_json.state }}"
 _PAYLOADS = {"payload_on": "on", "payload_off": "off"}
 
 
-def component(state: EntityState, base: str) -> dict[str, Any]:
+def component(state: EntityState, base: str, *, read_only: bool) -> dict[str, Any]:
     """Return the component that shows an entity, and commands it where it can be commanded.
 
     Args:
         base: The topic above `state` and `set`.
+        read_only: Whether it is only shown, since a command could open something.
     """
     domain, attributes = state.entity_id.partition(".")[0], state.attributes
 
@@ -37,7 +37,7 @@ def component(state: EntityState, base: str) -> dict[str, Any]:
         "json_attributes_template": "{{ value_json.attributes | tojson }}",
     }
     commanded = shown | {"command_topic": f"{base}/set"}
-    if is_dangerous(state.entity_id, attributes):
+    if read_only:
         return {"platform": "sensor", **shown}
     if domain in _SWITCHED:
         return {"platform": "switch", **commanded, **_PAYLOADS}
@@ -66,8 +66,6 @@ def component(state: EntityState, base: str) -> dict[str, Any]:
 def command(state: EntityState, payload: str) -> tuple[str, str, Mapping[str, Any]] | None:
     """Return domain, service and data of what a payload asks of an entity, None when it asks nothing that may be."""
     domain = state.entity_id.partition(".")[0]
-    if is_dangerous(state.entity_id, state.attributes):
-        return None
     if domain == "light" and payload.isdecimal():
         return domain, "turn_on", {"brightness": min(255, int(payload))}
     if domain in (*_SWITCHED, "light") and payload in ("on", "off"):

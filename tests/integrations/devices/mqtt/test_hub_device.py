@@ -88,8 +88,9 @@ async def test_only_automations_and_agents_that_are_configured_can_be_asked_and_
 async def test_entities_that_are_configured_are_seen_and_commanded_without_rights(kit: MqttKit) -> None:
     kit.states.set("switch.pump", "off", {"friendly_name": "Pump"})
     kit.states.set("lock.door", "locked")
+    kit.states.set("scene.out", "unknown", {"entity_id": ["lock.door"]})
     kit.states.set("light.desk", "on", {"brightness": 100})
-    ids = ["switch.pump", "lock.door", "light.desk", "number.later"]
+    ids = ["switch.pump", "scene.out", "lock.door", "light.desk", "number.later"]
     calls: list[Any] = []
     kit.bus.listen("service_called", calls.append)
     async with Watched(kit, publish_entities=ids, publish_birth="never") as device:
@@ -97,7 +98,13 @@ async def test_entities_that_are_configured_are_seen_and_commanded_without_right
         kit.states.set("number.later", "4", {"min": 1, "max": 9})
         await as_time_passes(kit.clock, 2, lambda: "entity_number_later" in said(device, "/config")[-1]["components"])
         components = said(device, "/config")[-1]["components"]
-        asked = {"switch_pump": "on", "light_desk": "77", "number_later": "7", "lock_door": "UNLOCK"}
+        asked = {
+            "switch_pump": "on",
+            "light_desk": "77",
+            "number_later": "7",
+            "lock_door": "UNLOCK",
+            "scene_out": "PRESS",
+        }
         base = components["entity_lock_door"]["state_topic"].removesuffix("/lock.door/state")
         for name, payload in asked.items():
             await device.say(f"{base}/{name.replace('_', '.', 1)}/set", payload)
@@ -109,6 +116,7 @@ async def test_entities_that_are_configured_are_seen_and_commanded_without_right
     assert platforms == {
         "entity_switch_pump": "switch",
         "entity_lock_door": "sensor",
+        "entity_scene_out": "sensor",
         "entity_light_desk": "light",
         "entity_number_later": "number",
     }
