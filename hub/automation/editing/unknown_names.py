@@ -26,6 +26,7 @@ from hub.core.phrases import phrase
 from hub.core.schema import SchemaError
 from hub.core.slugs import object_id
 from hub.entities.domains import DOMAINS, GENERIC, TARGET_KEYS
+from hub.entities.helpers.schema import helper_ids
 from hub.entities.helpers.table import RELOADED
 from hub.messaging.places import DEFAULT_ACCOUNT, account_in, chat_or_last
 from hub.models.schema import doubts_of
@@ -148,6 +149,7 @@ def check_names(
             **dict.fromkeys(f"homeassistant.{name}" for name in GENERIC),
             **{f"{section}.{key}": None for section in ("script", *NAMES) for key in config.get(section) or ()},
             **dict.fromkeys(f"{domain}." for domain in used),
+            **{id: PERSON_KEYS for id in helper_ids(config) if id.startswith("notify.")},
             **{f"notify.{object_id(person['id'])}": PERSON_KEYS for person in config.get("people") or ()},
         }
         known.setdefault("notify.owner", PERSON_KEYS)

@@ -139,6 +139,7 @@ class HelperKind(Struct, frozen=True):
         is_section: Whether there is a section that names them.
         is_listed: Whether its section is a list of named ones, rather than a mapping by key.
         is_kept: Whether what one holds is kept over a restart; the state of others is known again by itself.
+        own_service: A service of the domain that is called as each of them is.
         has_editable: Whether it says that it cannot be edited where Home Assistant would.
         platform: What the items of that section name as their platform; without it, all of the section is theirs.
         named_in: The section that names them, where that is not their domain.
@@ -164,6 +165,7 @@ class HelperKind(Struct, frozen=True):
     is_listed: bool = False
     is_kept: bool = True
     has_editable: bool = True
+    own_service: HelperService | None = None
     platform: str = ""
     named_in: str = ""
     each_of: Callable[[str, Settings], Mapping[str, Settings]] = lambda key, settings: {key: settings}

@@ -16,10 +16,11 @@ from msgspec.structs import replace
 from hub.config.checked import Config
 from hub.core.clock import Clock
 from hub.core.context import SYSTEM, Context
-from hub.core.errors import Conflict, NotFound
+from hub.core.errors import Conflict, HubError, NotFound
 from hub.core.events import Event, EventBus
 from hub.core.phrases import phrase
-from hub.core.services import ServiceRegistry
+from hub.core.schema import Schema
+from hub.core.services import ServiceCall, ServiceRegistry
 from hub.core.states import EVENT_STATE_CHANGED, EVENT_STATE_REPORTED
 from hub.core.tasks import TaskOwner
 from hub.entities.description import EntityDescription
@@ -59,6 +60,7 @@ class Helper:
     Attributes:
         waiting: Waits for its time.
         reading: Reads what it needs of history.
+        unregister: Removes the service that is called as it is.
     """
 
     def __init__(self, kind: HelperKind, key: str, settings: Settings, kept: Kept) -> None:
@@ -66,6 +68,7 @@ class Helper:
         self.handle: EntityHandle | None = None
         self.waiting: asyncio.Task[None] | None = None
         self.reading: asyncio.Task[None] | None = None
+        self.unregister: Callable[[], Any] = bool
 
     @property
     def id(self) -> str:
@@ -98,8 +101,9 @@ class Helper:
             self.waiting = None
 
     def end(self) -> None:
-        """Wait and read no longer."""
+        """Wait, read and be called no longer."""
         self.stop()
+        self.unregister()
         if self.reading is not None:
             self.reading.cancel()
 
@@ -278,8 +282,20 @@ class HomeHelpers:
             source=kind.source,
             first=FirstState(held.state, held.attributes, context),
         )
+        if kind.own_service is not None:
+            helper.unregister = self._own_service(helper, kind.own_service)
         self._follow(helper)
         self._hold(helper, held, context)
+
+    def _own_service(self, helper: Helper, service: HelperService) -> Callable[[], Any]:
+        """Register a service that is called as a helper is."""
+
+        async def serve(call: ServiceCall) -> None:
+            await self._serve(helper, service, call.data, call.context)
+
+        return self._services.register(
+            helper.kind.domain, object_id(helper.kind, helper.key, helper.settings), serve, Schema(dict(service.fields))
+        )
 
     def _change(self, helper: Helper, settings: Settings) -> None:
         """Take over other settings; what is held stays as far as it fits them."""
@@ -315,15 +331,24 @@ class HomeHelpers:
         async def command(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
             if service.answer is not None:
                 return service.answer(helper.settings, self._home(helper.kind))
-            held = service.serve(helper.settings, helper.kept.held, data, self._home(helper.kind))
             cause = helper.handle.cause if helper.handle is not None else None
-            cause = cause or Context(SYSTEM)
-            self._hold(helper, held, cause)
-            for each in held.calls:
-                await self._services.call(each.domain, each.service, each.data, context=cause)
+            await self._serve(helper, service, data, cause or Context(SYSTEM))
             return None
 
         return command
+
+    async def _serve(self, helper: Helper, service: HelperService, data: Mapping[str, Any], cause: Context) -> None:
+        """Do a service for a helper; one of its calls that fails does not keep the others from being made."""
+        held = service.serve(helper.settings, helper.kept.held, data, self._home(helper.kind))
+        self._hold(helper, held, cause)
+        failed: list[HubError] = []
+        for each in held.calls:
+            try:
+                await self._services.call(each.domain, each.service, each.data, context=cause)
+            except HubError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
     def _hold(self, helper: Helper, held: Held, context: Context) -> None:
         """Take over what a helper holds from now on: show it, tell what happened, keep it, and wait for its time."""

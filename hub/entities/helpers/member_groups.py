@@ -309,7 +309,9 @@ def _happened(settings: Settings, held: Held | None, home: HelperHome) -> Held:
     return Held(memory.get("last"), told, memory=memory)
 
 
-def _members(*domains: str) -> Any:
+def members(*domains: str) -> Any:
+    """Return the schema of members that are of some domains."""
+
     def check(value: list[str]) -> list[str]:
         if wrong := [each for each in value if each.partition(".")[0] not in domains]:
             told = phrase("expected entities of {domains}, not {entities}", domains=list(domains), entities=wrong)
@@ -380,7 +382,7 @@ def _kind(
     return HelperKind(
         domain,
         "Several of them as one",
-        {Required("entities", description="Its members"): _members(*(of or (domain,))), **fields},
+        {Required("entities", description="Its members"): members(*(of or (domain,))), **fields},
         begin,
         services,
         rule,

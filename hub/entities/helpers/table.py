@@ -37,6 +37,7 @@ LATER: Mapping[tuple[str, str], str] = {
             "switch",
         )
     },
+    ("notify", "group"): "notify_groups",
     ("binary_sensor", "threshold"): "limits",
     ("binary_sensor", "trend"): "limits",
     ("sensor", "derivative"): "rates",

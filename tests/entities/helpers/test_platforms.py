@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import pytest
 from hub.config.check import check
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
-from hub.core.errors import Forbidden
-from hub.core.services import TAINTED
+from hub.core.errors import Forbidden, Unavailable
+from hub.core.schema import ALLOW_EXTRA, Schema
+from hub.core.services import TAINTED, ServiceCall
 from hub.entities.description import EntityDescription
 from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
@@ -99,6 +100,9 @@ def with_rain(folder: Path) -> Path:
             "sensor: [{platform: history_stats, entity_id: light.a, state: 'on', start: '{{', duration: 60}]",
             "[0].start: ",
         ),
+        ("notify: [{platform: group, name: x}]", "notify[0].services: expected entities or services"),
+        ("notify: [{platform: group, services: [{}]}]", "notify[0].services[0].action: expected action"),
+        ("notify: [{platform: group, services: [{action: light.x}]}]", "expected a service of notify"),
         ("sensor kitchen: [7]", "expected keys with values, among them platform, got 7"),
     ],
 )
@@ -246,6 +250,58 @@ async def test_a_group_does_what_it_is_told_with_the_members_that_can(tmp_path: 
             await hub.services.call("cover", service, target, context=Context(SYSTEM))
 
     assert told == [("cover.a", {}), ("cover.b", {}), ("cover.a", {"position": 40})]
+
+
+async def test_a_group_of_those_to_notify_tells_each_also_when_one_fails(tmp_path: Path) -> None:
+    told: list[tuple[str, Mapping[str, Any]]] = []
+
+    def serve(name: str) -> Callable[[ServiceCall], Any]:
+        async def notify(call: ServiceCall) -> None:
+            if name == "gone":
+                raise Unavailable("the phone is off")
+            told.append((name, call.data))
+
+        return notify
+
+    group = {
+        "platform": "group",
+        "name": "All phones",
+        "services": [
+            {"service": "gone"},
+            {"action": "notify.anna", "data": {"data": {"channel": "Alarm", "push": {"sound": "loud"}}}},
+            {"action": "ben"},
+        ],
+        "entities": ["notify.wall"],
+    }
+    async with home(tmp_path, {"notify": [group]}) as hub:
+        for name in ("gone", "anna", "ben"):
+            hub.services.register("notify", name, serve(name), Schema({}, extra=ALLOW_EXTRA))
+
+        async def wall(data: Mapping[str, Any]) -> None:
+            told.append(("wall", data))
+
+        hub.entities.add(EntityDescription("notify", "wall", "wall"), {"send_message": wall}, source="t")
+        data = {"message": "Rain", "title": "Roof", "data": {"tag": "rain", "push": {"badge": 1}}}
+        with pytest.raises(Unavailable, match="the phone is off"):
+            await hub.services.call("notify", "all_phones", data, context=Context(SYSTEM))
+        words = {"message": "Sun"}
+        with pytest.raises(Unavailable):
+            await hub.services.call(
+                "notify", "send_message", {"entity_id": "notify.all_phones", **words}, context=Context(SYSTEM)
+            )
+        state = value_of(hub, "notify.all_phones")
+
+    merged = {"tag": "rain", "channel": "Alarm", "push": {"badge": 1, "sound": "loud"}}
+    assert told == [
+        ("anna", {**data, "data": merged}),
+        ("ben", data),
+        ("wall", {"message": "Rain", "title": "Roof"}),
+        ("anna", {**words, "data": {"channel": "Alarm", "push": {"sound": "loud"}}}),
+        ("ben", words),
+        ("wall", words),
+    ]
+    assert state is not None
+    assert state.startswith("2026-03-02T09:00:00")
 
 
 async def test_an_agent_is_asked_before_it_moves_a_group_with_a_garage_door_in_it(tmp_path: Path) -> None:
