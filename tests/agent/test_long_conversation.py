@@ -29,7 +29,7 @@ MODELS = {
         }
     },
 }
-OWN_TOOLS = {"deny": ["nodes", "skill", "skill_propose"]}
+OWN_TOOLS = {"deny": ["nodes", "skill", "skill_propose", "why"]}
 """Those of the test alone, so that the window holds as much whatever the others say of themselves."""
 
 

@@ -19,9 +19,10 @@ LONGEST_S = (len(SEARCHED_CHARS) + 1) * SEARCH_S
 """The event loop waits no longer for one expression, whatever the text."""
 OUTSIDE, CAUSE, TIME = "outside", "cause", "time"
 WHOSE = {
-    **dict.fromkeys(("webhook", "feed", "mqtt", "command", "file"), OUTSIDE),
+    **dict.fromkeys(("webhook", "feed", "mqtt", "command", "file", "calendar"), OUTSIDE),
     **dict.fromkeys(("message", "node", "event", "conversation", "device"), CAUSE),
     **dict.fromkeys(("state", "numeric_state", "template", "agent", "heartbeat", "hook"), CAUSE),
+    **dict.fromkeys(("zone", "geo_location", "tag", "persistent_notification"), CAUSE),
     **dict.fromkeys(("time", "time_pattern", "sun", "at", "every", "cron", "hub"), TIME),
 }
 """Whose words a trigger brings: anybody's, those of whoever caused it, or nobody's."""
@@ -30,6 +31,7 @@ WHOSE = {
 FIRED_BY = {
     **dict.fromkeys(("state", "numeric_state", "template"), "holding"),
     **dict.fromkeys(("time", "time_pattern", "sun", "at", "every", "cron"), "scheduled"),
+    "geo_location": "zone",
 }
 """Kinds that another module fires for."""
 

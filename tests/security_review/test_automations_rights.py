@@ -37,6 +37,8 @@ DOMAINS: dict[str, str] = {
     "web": WRITE,
     "web_search": WRITE,
     "homeassistant": WRITE,
+    "logbook": WRITE,
+    **dict.fromkeys(RELOADED, ADMIN),
     **dict.fromkeys(ENTITY_DOMAINS, WRITE),
 }
 FAMILIES = {"automation", "script", "event", "state", "service", "template", "blueprint", "cron"}

@@ -25,6 +25,7 @@ TOOL_TEXTS: Mapping[str, tuple[Phrase, Phrase]] = {
     "forget": (phrase("Forget"), phrase("Removes what it remembered, when you ask for it.")),
     "gateway": (phrase("The hub itself"), phrase("Says how the hub is, checks its configuration, and restarts it.")),
     "get_state": (phrase("Look at the home"), phrase("Reads what devices and sensors say.")),
+    "why": (phrase("Find out why"), phrase("Says why a device changed, or why an automation did not run.")),
     "grep": (phrase("Search in files"), phrase("Finds lines in files.")),
     "home": (phrase("Control the home"), phrase("Switches lights, blinds, locks, heating and more.")),
     "hub_docs": (phrase("Read the manual"), phrase("Reads the documentation of Homarus.")),

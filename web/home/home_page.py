@@ -37,6 +37,8 @@ CUSTOMISE = "/customise"
 FAVOURITES_LIMIT = 12
 PEOPLE_WATCHED = 20
 SESSIONS = 12
+OF_EVERY_HOME = frozenset({"person", "sun", "todo", "zone"})
+"""Domains of entities that are there without a device."""
 SHARED = ("title", "text", "url")
 """What another app hands over, when it shares with the dashboard as an app."""
 PREVIEW = {"limit": 40, "maxChars": 160}
@@ -277,7 +279,7 @@ class HomePage:
             "model": cards.model(models, {})["name"] not in ("", OFFLINE_MODEL),
             "chat": bool(status["channelAccounts"]),
             "phone": bool(phones),
-            "home": bool(entities),
+            "home": any(each["domain"] not in OF_EVERY_HOME for each in entities),
         }
         return None if all(done.values()) else {"done": done}
 

@@ -63,6 +63,7 @@ OWN_EVENTS = frozenset(
         "signed_out",
         "skills_changed",
         "state_changed",
+        "state_reported",
         "system_event",
         "tools_changed",
         "webchat_message",

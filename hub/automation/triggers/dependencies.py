@@ -41,7 +41,8 @@ class TemplateDependencies:
 
     def depend_on(self, info: RenderInfo) -> None:
         """Listen to what was looked at by a rendering that ended now, and to nothing else any more."""
-        self._rendered_at = self._parts.clock.monotonic()
+        if self._info is not None:  # the first change is heard of at once
+            self._rendered_at = self._parts.clock.monotonic()
         if info == self._info:
             return
         self._unlisten()

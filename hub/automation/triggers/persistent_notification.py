@@ -9,6 +9,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import join_words
 from hub.automation.services.hub_services import EVENT_NOTICE
 from hub.automation.triggers.arming import report_errors
+from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import In, Optional, ensure_list, string
@@ -21,7 +22,8 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
 
     def changed(event: Event) -> None:
         if config.get("notification_id") in (None, event.data["notification"]["notification_id"]):
-            host.fire({**event.data, "description": f"notification {event.data['update_type']}"}, event.context)
+            told = {**event.data, "description": f"notification {event.data['update_type']}"}
+            host.fire(told, event.context, tainted=is_somebody_elses(event.context))
 
     return host.parts.bus.listen(EVENT_NOTICE, changed, where)
 

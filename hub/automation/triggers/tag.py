@@ -9,6 +9,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.phrases import join_words
 from hub.automation.triggers.arming import report_errors
 from hub.automation.triggers.event import event_data
+from hub.automation.triggers.provenance import is_somebody_elses
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Required, ensure_list, string
@@ -20,7 +21,8 @@ def _arm(config: Mapping[str, Any], host: TriggerHost) -> Unsubscribe:
     where = {key: config[key] for key in ("tag_id", "device_id") if key in config}
 
     def scanned(event: Event) -> None:
-        host.fire({"event": event_data(event), "description": "Tag scanned"}, event.context)
+        told = {"event": event_data(event), "description": "Tag scanned"}
+        host.fire(told, event.context, tainted=is_somebody_elses(event.context))
 
     return host.parts.bus.listen(EVENT_TAG_SCANNED, scanned, where)
 

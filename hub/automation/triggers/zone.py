@@ -9,6 +9,7 @@ from hub.automation.contract import TriggerHost, TriggerKind
 from hub.automation.definition.fields import entity_ids
 from hub.automation.definition.phrases import join_words
 from hub.automation.triggers.arming import report_errors
+from hub.automation.triggers.provenance import is_somebody_elses
 from hub.automation.triggers.state import listen_to_states
 from hub.core.events import Event, Unsubscribe
 from hub.core.phrases import phrase
@@ -41,7 +42,8 @@ def watch(config: Mapping[str, Any], host: TriggerHost, told: Callable[[str, str
         if (now and not was) if event == ENTER else (was and not now):
             entity_id: str = happened.data["entity_id"]
             trigger = {"entity_id": entity_id, "from_state": old, "to_state": new, "zone": zone, "event": event}
-            host.fire({**trigger, **told(entity_id, zone.name)}, happened.context)
+            cause = happened.context
+            host.fire({**trigger, **told(entity_id, zone.name)}, cause, tainted=is_somebody_elses(cause))
 
     return changed
 
