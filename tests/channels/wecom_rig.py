@@ -69,8 +69,11 @@ class WeComRig(DoubleRig[WeComServer]):
         await self.server.bring(self.last)
 
     async def presses(self, label: str, who: str = ADA, *, group: bool = False) -> None:
-        card = (await until(lambda: self._cards("button_interaction")))[-1]
-        key = next(each["key"] for each in card["button_list"] if each["text"] == label)
+        def found() -> list[tuple[dict[str, Any], str]]:  # a card comes after its text
+            cards = self._cards("button_interaction")
+            return [(card, each["key"]) for card in cards for each in card["button_list"] if each["text"] == label]
+
+        card, key = (await until(found))[-1]
         event = {"card_type": card["card_type"], "event_key": key, "task_id": card["task_id"]}
         await self._card_event(event, PEOPLE[who], group=group)
 
