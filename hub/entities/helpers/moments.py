@@ -13,6 +13,7 @@ from typing import Any
 from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
 from hub.core.schema import Described, Invalid, Optional, boolean, duration, number, show, string
+from hub.entities.calendar import DAY, MOMENT, day as read_day, moment as read_moment
 from hub.entities.helpers.contract import Held, HeldEvent, HelperHome, HelperKind, HelperService, Settings
 
 _MIDNIGHT = time(0, 0)
@@ -21,16 +22,6 @@ _EPOCH = date(1970, 1, 1)
 
 
 # --- input_datetime ---
-
-
-def _date(value: Any) -> date:
-    """Accept `2026-11-30`."""
-    if isinstance(value, date):
-        return value.date() if isinstance(value, datetime) else value
-    try:
-        return date.fromisoformat(string(value).strip())
-    except ValueError:
-        raise Invalid(phrase("expected a date such as 2026-11-30, got {value}", value=show(value))) from None
 
 
 def _time(value: Any) -> time:
@@ -45,21 +36,11 @@ def _time(value: Any) -> time:
         raise Invalid(phrase("expected a time such as 15:30:00, got {value}", value=show(value))) from None
 
 
-def _datetime(value: Any) -> datetime:
-    """Accept `2026-11-30 15:30:00`."""
-    if isinstance(value, datetime):
-        return value
-    try:
-        return datetime.fromisoformat(string(value).strip())
-    except ValueError:
-        raise Invalid(phrase("expected a moment such as 2026-11-30 15:30:00, got {value}", value=show(value))) from None
-
-
 _TEXT = {"type": "string"}
 _SET = {
-    Optional("date", description="The date, such as 2026-11-30"): Described(_date, _TEXT, "date"),
+    Optional("date", description="The date, such as 2026-11-30"): DAY,
     Optional("time", description="The time, such as 15:30:00"): Described(_time, _TEXT, "time"),
-    Optional("datetime", description="Both, such as 2026-11-30 15:30:00"): Described(_datetime, _TEXT, "datetime"),
+    Optional("datetime", description="Both, such as 2026-11-30 15:30:00"): MOMENT,
     Optional("timestamp", description="Both, as seconds since 1970"): number,
 }
 
@@ -76,9 +57,9 @@ def _read(text: str, settings: Settings, home: HelperHome) -> datetime | None:
     """Return the moment that a text says as far as it has a date and a time; None for one that says neither."""
     try:
         if settings["has_date"] and settings["has_time"]:
-            return _datetime(text).replace(tzinfo=None)
+            return read_moment(text).replace(tzinfo=None)
         if settings["has_date"]:
-            return datetime.combine(_date(text), _MIDNIGHT)
+            return datetime.combine(read_day(text), _MIDNIGHT)
         return datetime.combine(home.local.date(), _time(text))
     except Invalid:
         return None
@@ -115,7 +96,8 @@ def _datetime_rule(settings: dict[str, Any]) -> dict[str, Any]:
     if not settings["has_date"] and not settings["has_time"]:
         raise Invalid(phrase("expected has_date: true, or has_time: true, or both"), path=["has_date"])
     if "initial" in settings:
-        check = _datetime if settings["has_date"] and settings["has_time"] else _date if settings["has_date"] else _time
+        whole = read_moment if settings["has_time"] else read_day
+        check = whole if settings["has_date"] else _time
         try:
             check(settings["initial"])
         except Invalid as error:

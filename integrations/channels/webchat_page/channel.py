@@ -42,7 +42,7 @@ from hub.security.rate_limit import AttemptLimiter
 from integrations.channels.http_api import delivery_of
 from integrations.channels.persistent_map import PersistentMap
 from integrations.channels.public_files import PublicFiles
-from integrations.channels.webchat_page.uploads import FILES_LIMIT, OfferedFile, Problem, SentFile, Uploads
+from integrations.channels.webchat_page.uploads import FILES_LIMIT, PageFile, Problem, SentFile, Uploads
 from integrations.channels.webchat_page.visitors import Visitors, is_visitor
 
 TEXT_LIMIT = 8_000
@@ -85,7 +85,7 @@ class PageMessage(Struct, tag="say", tag_field="t"):
     id: _Id
     text: Annotated[str, Meta(max_length=TEXT_LIMIT)]
     name: Annotated[str, Meta(max_length=60)] = ""
-    files: Annotated[tuple[OfferedFile, ...], Meta(max_length=FILES_LIMIT)] = ()
+    files: Annotated[tuple[PageFile, ...], Meta(max_length=FILES_LIMIT)] = ()
 
     def __post_init__(self) -> None:
         if not self.text and not self.files:

@@ -29,7 +29,7 @@ _AUDIO = (b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xf1", b
 _FAMILIES = {MediaKind.IMAGE: "image", MediaKind.AUDIO: "audio", MediaKind.VIDEO: "video"}
 
 
-class OfferedFile(Struct, frozen=True):
+class PageFile(Struct, frozen=True):
     """A file that a page has; all of it is what the page says."""
 
     name: Annotated[str, Meta(min_length=1, max_length=255)]
@@ -80,7 +80,7 @@ class Uploads:
         """The most megabytes of a file."""
         return min(self._limit_bytes(), VISITOR_BYTES) // 1_000_000
 
-    async def take(self, visitor: str, reference: str, offered: OfferedFile, ask: Ask) -> Problem | None:
+    async def take(self, visitor: str, reference: str, offered: PageFile, ask: Ask) -> Problem | None:
         """Fetch a file from a page, unless it is here; return why it was not taken.
 
         Args:
@@ -114,7 +114,7 @@ class Uploads:
             del self._coming[part.name]
             await FILES.run(part.unlink, missing_ok=True)
 
-    async def media_of(self, reference: str, offered: OfferedFile) -> Media:
+    async def media_of(self, reference: str, offered: PageFile) -> Media:
         """Return a file as an attachment: of the kind that it says, if its first bytes say so too; else just a file."""
         head = await FILES.run(_head, self._folder / reference)
         family = offered.type.partition("/")[0]

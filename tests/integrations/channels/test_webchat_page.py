@@ -31,7 +31,7 @@ from hub.messaging.contract import (
 from hub.messaging.conversation import PastMessage
 from integrations.channels.webchat_page import channel as bounds, uploads
 from integrations.channels.webchat_page.schema import CONFIG_SCHEMA
-from integrations.channels.webchat_page.uploads import FILES_LIMIT, OfferedFile, Problem, Uploads
+from integrations.channels.webchat_page.uploads import FILES_LIMIT, PageFile, Problem, Uploads
 from integrations.channels.webchat_page.visitors import Visitors, signing_key
 from tests.channels.kit import ADA, EVE, Heard
 from tests.channels.webchat_page_rig import KEY, PageInBrowser, WebchatPageRig
@@ -404,7 +404,7 @@ async def answered(store: Uploads, content: bytes, piece: Callable[[int, int], b
     async def ask(begin: int, end: int) -> bytes:
         return piece(begin, end)
 
-    return await store.take(ADAS, f"{ADAS}-{id}-0", OfferedFile("it", len(content)), ask)
+    return await store.take(ADAS, f"{ADAS}-{id}-0", PageFile("it", len(content)), ask)
 
 
 @pytest.fixture
@@ -437,13 +437,13 @@ async def test_two_pages_that_offer_the_same_do_not_mix_it(store: Uploads, tmp_p
             await answered(store, PNG, lambda begin, end: PNG[begin:end])
         return PNG[begin:end]
 
-    assert await store.take(ADAS, f"{ADAS}-1-0", OfferedFile("it", len(PNG)), slow) is None
+    assert await store.take(ADAS, f"{ADAS}-1-0", PageFile("it", len(PNG)), slow) is None
     assert begun.is_set()
     assert kept_in(tmp_path) == [PNG]
 
 
 async def test_files_that_are_on_their_way_count(store: Uploads) -> None:
-    large = OfferedFile("it", uploads.VISITOR_BYTES)
+    large = PageFile("it", uploads.VISITOR_BYTES)
     problems: list[Problem | None] = []
 
     async def ask(begin: int, end: int) -> bytes:
