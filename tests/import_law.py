@@ -28,6 +28,7 @@ PARTS = (
         "agent",
         "messaging",
         "automation",
+        "voice",
         "timeline",
         "gateway",
         "backup",

@@ -94,7 +94,7 @@ def _laid_out(edges: Edges) -> tuple[list[list[str]], dict[str, Point]]:
     across = {name: WIDTH / 2 for layer in layers for name in layer}
     for _ in range(SWEEPS):
         for layer in layers:
-            layer.sort(key=lambda name: (round(fmean(across[each] for each in beside[name]), 3), name))
+            layer.sort(key=lambda name: (round(fmean(across[each] for each in beside.get(name, [name])), 3), name))
             across.update({name: WIDTH * (place + 1) / (len(layer) + 1) for place, name in enumerate(layer)})
     top = len(layers) - 1
     down = {
