@@ -15,9 +15,9 @@ import orjson
 from aiohttp import web
 
 from hub.core.errors import TimedOut, Unavailable
+from hub.voice.segmenter import Coding, Segmenter, SpeechBegan
 from integrations.channels.acknowledging import skip_if_malformed
-from integrations.channels.voice_call.mulaw import FRAMES_PER_S, RATE
-from integrations.channels.voice_call.segmenter import Segmenter, SpeechBegan
+from integrations.channels.voice_call.mulaw import FRAME_BYTES, FRAMES_PER_S, RATE, power
 
 PIECE_BYTES = 8_000
 """A second: Twilio keeps what it has not played yet."""
@@ -62,7 +62,7 @@ class PhoneCall:
         self.unwanted: set[str | None] = set()
         self.ended = asyncio.Event()
         self.over_time = asyncio.Event()
-        self._segmenter = Segmenter(silence_ms)
+        self._segmenter = Segmenter(silence_ms, Coding(FRAME_BYTES, power))
         self._frames = 0
         self._digits = ""
         self._digit_at = 0

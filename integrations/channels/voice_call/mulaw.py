@@ -33,9 +33,14 @@ def _code(magnitude: int) -> int:
 
 LINEAR = tuple(_linear(code) for code in range(256))
 """The 16-bit sample of each code."""
-POWER = tuple(sample * sample for sample in LINEAR)
+_POWER = tuple(sample * sample for sample in LINEAR)
 _CODES = bytes(_code(max((step << _STEP) - _BIAS, 0)) for step in range((_CLIP + _BIAS >> _STEP) + 1))
 """The code of each magnitude, without its sign; magnitudes of a step have one code."""
+
+
+def power(codes: bytes) -> float:
+    """Return the mean power of codes, in squares of samples."""
+    return sum(map(_POWER.__getitem__, codes)) / len(codes)
 
 
 def decode(codes: bytes) -> array[int]:

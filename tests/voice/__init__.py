@@ -1,0 +1,4 @@
+"""Tests of `hub/voice`.
+
+Nothing here is imported by the program.
+"""
