@@ -66,7 +66,7 @@ _SAMPLES = struct.Struct("<" + f"h{2 * (_EVERY - 1)}x" * (_FRAME_BYTES // 2 // _
 
 
 def _power(frame: bytes) -> float:
-    samples = _SAMPLES.unpack(frame)
+    samples: tuple[int, ...] = _SAMPLES.unpack(frame)
     return sum(map(mul, samples, samples)) / len(samples)
 
 
