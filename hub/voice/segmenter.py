@@ -67,7 +67,8 @@ _SAMPLES = struct.Struct("<" + f"h{2 * (_EVERY - 1)}x" * (_FRAME_BYTES // 2 // _
 
 def _power(frame: bytes) -> float:
     samples: tuple[int, ...] = _SAMPLES.unpack(frame)
-    return sum(map(mul, samples, samples)) / len(samples)
+    total: int = sum(map(mul, samples, samples))
+    return total / len(samples)
 
 
 PCM = Coding(_FRAME_BYTES, _power)
