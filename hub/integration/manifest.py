@@ -47,10 +47,16 @@ ZEROCONF_SCHEMA = Schema(
         ),
         Required("name", description="For people"): _text,
         Optional("key", default="", description="Where it goes in the configuration: models.providers.ollama"): string,
-        Optional("value", default=dict, description="What goes there; {address} and {port} are its own"): {
-            slug: AnyOf(string, boolean, integer)
-        },
+        Optional(
+            "value", default=dict, description="What goes there; {address}, {port}, {name} and {txt.KEY} are its own"
+        ): {slug: AnyOf(string, boolean, integer)},
+        Optional("is_list", default=False, description="Whether there is a list, of which each device is an item"): (
+            boolean
+        ),
         Optional("secrets", default=list, description="Further keys, whose values a person must give"): [slug],
+        Optional("secrets_if", default="", description="The key of a TXT record without which they are not needed"): (
+            string
+        ),
     }
 )
 MANIFEST_SCHEMA = Schema(
@@ -98,7 +104,9 @@ class ServiceMatcher(Struct, frozen=True):
     name: str
     key: str = ""
     value: Mapping[str, str | bool | int] = {}
+    is_list: bool = False
     secrets: Sequence[str] = ()
+    secrets_if: str = ""
 
 
 class Manifest(Struct, frozen=True):

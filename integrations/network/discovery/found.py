@@ -2,7 +2,8 @@
 
 A name in the network is a claim that anybody there can make. What is found is shown and nothing else: no connection is
 made to it, and nothing is sent, before a person says so. Only its address and port are believed, and only when the
-address is one of a local network; what it says in its TXT record is not read.
+address is one of a local network; of its TXT record nothing is read but the keys that a manifest names, and those are
+shown to whoever sets it up.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import ipaddress
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.config.paths import KeyPath
 from hub.config.spans import Tagged
 from hub.core.errors import Conflict, InvalidRequest, NotFound
+from hub.core.slugs import slugify
 from hub.host import IntegrationHost
 from hub.integration.catalog import CatalogEntry
 from hub.integration.manifest import ServiceMatcher
@@ -29,6 +33,9 @@ NAME_LIMIT = 63
 OURS = "_homarus._tcp"
 COMPATIBLE = "_openclaw-gw._tcp"
 _IGNORED = "ignored"
+_OWN = re.compile(r"\{(address|port|name|txt\.[A-Za-z0-9_]+)\}")
+_TXT = re.compile(r"\{txt\.([A-Za-z0-9_]+)\}")
+_MISSING: Any = ()
 
 
 class FoundService(Struct, frozen=True):
@@ -37,6 +44,7 @@ class FoundService(Struct, frozen=True):
     Attributes:
         id: Stays the same as long as it announces itself by this name.
         name: By which it announces itself; anybody can take any name.
+        txt: What its TXT record has under the keys that the matcher names.
     """
 
     id: str
@@ -44,22 +52,31 @@ class FoundService(Struct, frozen=True):
     address: str
     port: int
     matcher: ServiceMatcher
+    txt: Mapping[str, str] = {}
 
     @property
     def at(self) -> str:
         """Its address, for people."""
         return f"{self.address}:{self.port}" if self.port else "MQTT"
 
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The keys whose values a person must give."""
+        wanted = self.matcher.secrets_if
+        return self.matcher.secrets if not wanted or wanted in self.txt else ()
+
     def value(self) -> dict[str, Any]:
-        """Return the configuration that setting it up writes, without secrets."""
+        """Return the configuration that setting it up writes, without secrets, and without what it does not say."""
+        own = {"address": self.address, "port": str(self.port), "name": self.name}
+        own |= {f"txt.{key}": each for key, each in self.txt.items()}
         filled: dict[str, Any] = {}
         for key, value in self.matcher.value.items():
             if value == "{port}":
                 filled[key] = self.port
-            elif isinstance(value, str):
-                filled[key] = value.replace("{address}", self.address).replace("{port}", str(self.port))
-            else:
+            elif not isinstance(value, str):
                 filled[key] = value
+            elif text := _OWN.sub(lambda found: own.get(found[1], ""), value):
+                filled[key] = text
         return filled
 
 
@@ -79,18 +96,31 @@ def matchers(catalog: Mapping[str, CatalogEntry], sections: Iterable[str]) -> di
     return known
 
 
-def read_service(name: str, addresses: Iterable[str], port: int | None, matcher: ServiceMatcher) -> FoundService | None:
+def read_service(
+    name: str,
+    addresses: Iterable[str],
+    port: int | None,
+    matcher: ServiceMatcher,
+    txt: Mapping[str, str | None] | None = None,
+) -> FoundService | None:
     """Return a service as it is shown; None when it names no address of a local network.
 
     Args:
         name: Its full name, `Kitchen._mqtt._tcp.local.`
+        txt: Its TXT record.
     """
     local = next((each for each in addresses if is_lan_address(each)), None)
     if local is None or not port:
         return None
     id = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:12]
-    own = "".join(each if each.isprintable() else " " for each in name.removesuffix(f".{matcher.type}.local."))
-    return FoundService(id, own[:NAME_LIMIT], local, port, matcher)
+    own = _printable(name.removesuffix(f".{matcher.type}.local."))
+    named = {matcher.secrets_if, *_TXT.findall(" ".join(str(each) for each in matcher.value.values()))}
+    said = {key: _printable(each or "") for key, each in (txt or {}).items() if key in named}
+    return FoundService(id, own, local, port, matcher, said)
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text)[:NAME_LIMIT]
 
 
 def is_lan_address(address: str) -> bool:
@@ -147,7 +177,7 @@ class FoundServices:
             return "ignored"
         if not service.matcher.key:
             return "seen"
-        return "configured" if self._is_configured(service.matcher) else "new"
+        return "configured" if self._is_configured(service) else "new"
 
     async def ignore(self, id: str) -> None:
         """Ask no more about a service.
@@ -180,14 +210,21 @@ class FoundServices:
                 raise Conflict(f"{service.name} is now at {service.at}; review it before you set it up")
             if not matcher.key:
                 raise InvalidRequest(f"no integration sets up a {matcher.name}")
-            if self._is_configured(matcher):
+            if self._is_configured(service):
                 raise Conflict(f"{matcher.key} is in the configuration already; change it there")
-            if missing := [each for each in matcher.secrets if not secrets.get(each)]:
+            if missing := [each for each in service.secrets if not secrets.get(each)]:
                 raise InvalidRequest(f"{matcher.name}: {', '.join(missing)} is missing")
-            names = {each: f"{matcher.key.replace('.', '_')}_{each}" for each in matcher.secrets}
-            value = {**service.value(), **{each: Tagged("!secret", name) for each, name in names.items()}}
+            keys: KeyPath = tuple(matcher.key.split("."))
+            start = matcher.key.replace(".", "_") + (f"_{slugify(service.name)}" if matcher.is_list else "")
+            names = {each: f"{start}_{each}" for each in service.secrets}
+            value: Any = {**service.value(), **{each: Tagged("!secret", name) for each, name in names.items()}}
             given = {name: secrets[each] for each, name in names.items()}
-            await self._host.configure(tuple(matcher.key.split(".")), value, given)
+            if matcher.is_list:
+                there = self._configured(matcher)
+                if there and not isinstance(there, list):
+                    raise InvalidRequest(f"{matcher.key} is one device; write it as a list, then more can be added")
+                keys, value = ((*keys, len(there)), value) if there else (keys, [value])
+            await self._host.configure(keys, value, given)
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """Return the found services as plain data."""
@@ -203,7 +240,7 @@ class FoundServices:
                 "state": self.state(each),
                 "key": each.matcher.key,
                 "value": each.value(),
-                "secrets": list(each.matcher.secrets),
+                "secrets": list(each.secrets),
             }
             for each in self.all()
         ]
@@ -214,10 +251,30 @@ class FoundServices:
                 return each
         raise NotFound(f"nothing with the id {id} is in the local network now; see homarus discover")
 
-    def _is_configured(self, matcher: ServiceMatcher) -> bool:
+    def _is_configured(self, service: FoundService) -> bool:
+        found = self._configured(service.matcher)
+        if not service.matcher.is_list:
+            return found is not _MISSING
+        items = found if isinstance(found, list) else [found]
+        return any(_is_same(each, service.value()) for each in items if isinstance(each, Mapping))
+
+    def _configured(self, matcher: ServiceMatcher) -> Any:
+        """Return what is configured where a service goes; `_MISSING` without its key."""
         found: Any = self._host.config.raw
         for key in matcher.key.split("."):
             if not isinstance(found, Mapping) or key not in found:
-                return False
+                return _MISSING
             found = found[key]
-        return True
+        return found
+
+
+def _is_same(item: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+    """Whether an item of a list is the found device, by its hardware address or else by where it is."""
+    mac, found = item.get("mac"), value.get("mac")
+    if mac and found:
+        return _hex(mac) == _hex(found)
+    return item.get("host") == value.get("host") and item.get("port", value.get("port")) == value.get("port")
+
+
+def _hex(mac: Any) -> str:
+    return str(mac).replace(":", "").replace("-", "").lower()

@@ -158,7 +158,7 @@ class Lan:
             matcher = self._matchers[service_type.removesuffix(".local.")]
             if matcher.type in (OURS, COMPATIBLE) and info.port == self._port and set(addresses) & set(own):
                 continue  # this hub itself
-            self._found.put(name, read_service(name, addresses, info.port, matcher))
+            self._found.put(name, read_service(name, addresses, info.port, matcher, info.decoded_properties))
 
 
 def machine_name() -> str:

@@ -21,17 +21,21 @@ from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZerocon
 from hub.cli.client import HubClient
 from hub.cli.configured import check_home
 from hub.cli.exits import CommandFailed
+from hub.core.errors import Conflict, InvalidRequest
 from hub.doctor.check_context import CheckContext
 from hub.gateway.calls.settings import HttpSettings
+from hub.host import IntegrationHost
 from hub.integration.catalog import find
 from hub.integration.errors import ManifestError
 from hub.integration.manifest import ServiceMatcher, read_manifest
+from hub.integration.registrations import Registrations
 from hub.sections import needed_domains
 from hub.storage.homedir import Home
 from integrations.network.discovery.doctor import CHECKS
-from integrations.network.discovery.found import matchers, read_service
+from integrations.network.discovery.found import FoundService, FoundServices, matchers, read_service
 from integrations.network.discovery.lan import txt_record
 from tests.e2e.talk import until
+from tests.hub_fixture import HubFixture
 from tests.integrations.network.namespaces import HUBS, OTHERS, Cable, running_in
 
 HOME = """\
@@ -220,6 +224,56 @@ def test_a_name_shows_no_control_characters_and_stays_short() -> None:
 
     assert service is not None
     assert service.name == f"a [31m {'b' * 56}"
+
+
+PLAYER = ServiceMatcher(
+    "_mpd._tcp",
+    "Player",
+    "mpd",
+    {"host": "{address}", "port": "{port}", "name": "{name}", "mac": "{txt.mac}"},
+    is_list=True,
+    secrets=("password",),
+    secrets_if="locked",
+)
+
+
+def player(name: str, address: str, **txt: str) -> FoundService:
+    service = read_service(f"{name}._mpd._tcp.local.", [address], 6600, PLAYER, txt)
+    assert service is not None
+    return service
+
+
+def test_a_service_says_what_its_manifest_asks_for_and_nothing_else() -> None:
+    locked = player("Hall", "10.0.0.1", mac="0a:1\x00b", locked="yes", host="8.8.8.8")
+    plain = player("Hall", "10.0.0.1")
+
+    assert locked.value() == {"host": "10.0.0.1", "port": 6600, "name": "Hall", "mac": "0a:1 b"}
+    assert locked.txt.keys() == {"mac", "locked"}
+    assert locked.secrets == ("password",)
+    assert plain.value() == {"host": "10.0.0.1", "port": 6600, "name": "Hall"}
+    assert plain.secrets == ()
+
+
+async def test_devices_of_a_list_are_set_up_one_after_the_other(tmp_path: Path) -> None:
+    hall, kitchen, bath = player("Hall", "10.0.0.1", locked="yes"), player("Bar", "10.0.0.2"), player("x", "10.0.0.3")
+
+    async with HubFixture(tmp_path, "http://127.0.0.1:9/v1", integrations=()) as hub:
+        found = FoundServices(IntegrationHost("discovery", Registrations("discovery"), hub))
+        for each in (hall, kitchen, bath):
+            found.put(each.name, each)
+        with pytest.raises(InvalidRequest, match="password is missing"):
+            await found.set_up(hall.id, {})
+        await found.set_up(hall.id, {"password": "open sesame"})
+        await found.set_up(kitchen.id, {})
+        with pytest.raises(Conflict, match="in the configuration already"):
+            await found.set_up(kitchen.id, {})
+        states = {each.name: found.state(each) for each in (hall, kitchen, bath)}
+
+    written = (tmp_path / "configuration.yaml").read_text()
+    assert written.count("- host: 10.0.0.") == 2
+    assert "password: !secret mpd_hall_password" in written
+    assert "mpd_hall_password: open sesame" in (tmp_path / "secrets.yaml").read_text()
+    assert states == {"Hall": "configured", "Bar": "configured", "x": "new"}
 
 
 def test_what_has_no_place_in_the_configuration_cannot_be_set_up() -> None:
