@@ -55,6 +55,7 @@ async def hear(parts: RunDependencies, run: AgentRun) -> None:
         sender=request.sender_name or known,
         trusted=came.trusted,
         quoted=quoted,
+        area=request.area,
     )
     if request.parts:
         data[PARTS] = list(request.parts)
@@ -97,7 +98,7 @@ async def hear_more(parts: RunDependencies, run: AgentRun, steered: SteeredMessa
     """Store what the user said during the run."""
     request = run.request
     came = provenance_of(request.context.authority, request.session_key, run.person)
-    data = message_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted)
+    data = message_data(channel=request.channel, sender=steered.sender_name, trusted=came.trusted, area=request.area)
     if steered.run_id is not None:
         data[PARTS] = [steered.run_id]
     said = message_entry(

@@ -179,6 +179,7 @@ class RunRequest(Struct, frozen=True):
         timeout_s: Instead of the agent's limit, when it is shorter.
         sender_name: For the envelope; never authorises.
         channel: For the envelope.
+        area: Name of the area of the home that the speaker is in; for the envelope, and for tools.
         origin: Where a person's message came from, for lists of sessions.
         by_hub: Whether the words are the hub's own, so that none of a person's are kept of them.
         on_final: Called in the transaction that ends the run, in the database's thread.
@@ -209,6 +210,7 @@ class RunRequest(Struct, frozen=True):
     timeout_s: float | None = None
     sender_name: str | None = None
     channel: str | None = None
+    area: str | None = None
     origin: SessionOrigin | None = None
     by_hub: bool = False
     on_final: OnFinal | None = None

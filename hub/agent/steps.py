@@ -423,6 +423,7 @@ class RunPorts:
             policies=run.config.agent.policies(parts.tools.rules, run.model),
             environment=run.config.skills.environment,
             update=update,
+            area=run.request.area,
             **run.facts,
         )
         arguments = meant.arguments if meant.malformed is None else meant.malformed

@@ -121,6 +121,7 @@ class InboundMessage(Struct, frozen=True):
         topic_name, space_name: Names of the thread or topic, and of the server, team or workspace, for people.
         album: The common id of an album's messages.
         platform_id: The platform's id of the message, where `message_id` is the hub's own; empty for none.
+        area: Name of the area of the home where it was said, for what is about that room; None where nobody knows.
     """
 
     address: Address
@@ -142,6 +143,7 @@ class InboundMessage(Struct, frozen=True):
     platform_id: str | None = None
     topic_name: str | None = None
     space_name: str | None = None
+    area: str | None = None
 
     @property
     def answerable_id(self) -> str | None:

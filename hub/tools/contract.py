@@ -91,6 +91,7 @@ class ToolCall(Struct, frozen=True):
         environment: Variables that skills are given, for programs that the tool starts; those it has go before. And
             the secrets that its arguments name (`Tool.secrets`).
         update: Shows people the partial result.
+        area: Name of the area of the home that the speaker is in; None where nobody knows.
     """
 
     id: str
@@ -102,6 +103,7 @@ class ToolCall(Struct, frozen=True):
     run_id: str
     environment: Mapping[str, Secret] = {}
     update: ToolUpdate = no_update
+    area: str | None = None
 
 
 class ToolResult(Struct, frozen=True):

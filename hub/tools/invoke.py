@@ -51,7 +51,7 @@ class ToolCallRequest(Struct, frozen=True):
         run_id: The run it belongs to.
         malformed: The arguments' text when they were no JSON object.
         policies: Further policies that must permit the tool: the agent's.
-        environment, update: See `ToolCall`.
+        environment, update, area: See `ToolCall`.
     """
 
     id: str
@@ -65,9 +65,10 @@ class ToolCallRequest(Struct, frozen=True):
     policies: tuple[ToolPolicy, ...] = field(default=())
     environment: Mapping[str, Secret] = {}
     update: ToolUpdate = no_update
+    area: str | None = None
 
     @classmethod
-    def from_block(
+    def from_block(  # noqa: PLR0913  what goes with a call is said by name
         cls,
         block: ToolCallBlock,
         context: Context,
@@ -78,6 +79,7 @@ class ToolCallRequest(Struct, frozen=True):
         policies: Iterable[ToolPolicy] = (),
         environment: Mapping[str, Secret] = {},
         update: ToolUpdate = no_update,
+        area: str | None = None,
     ) -> ToolCallRequest:
         """Return the request of a model's tool call."""
         return cls(
@@ -92,6 +94,7 @@ class ToolCallRequest(Struct, frozen=True):
             tuple(policies),
             environment,
             update,
+            area,
         )
 
 
@@ -181,6 +184,7 @@ async def _attempt(
             request.run_id,
             request.environment,
             request.update,
+            request.area,
         )
         if registry.around is not None and (other := await registry.around.before(call)) is not None:
             call = replace(call, arguments=tool.parameters.validate(other))

@@ -19,6 +19,9 @@ BYTES_PER_S = 2 * RATE
 EVENT_STAGE = "voice_stage"
 """Fired at each stage of a turn: `satellite`, `turn`, `stage`, `ms` since the turn began, and what belongs to it
 (`wake_word`, `text`, `error`)."""
+EVENT_STOPPED = "voice_stopped"
+"""Fired when somebody ends what a satellite says or rings, by a touch, by saying stop, or by `Satellites.stop`:
+`satellite`."""
 
 
 class Sound(Struct, frozen=True):
@@ -83,6 +86,7 @@ class SatelliteInfo(Struct, frozen=True):
         wake_words: Those that it can hear itself, as it names them.
         person: Id of the person whom the device belongs to, such as the owner of a phone; None is a room's.
         language: What is spoken there; None is the home's.
+        rings: Whether it rings by itself when it is shown that a timer has ended.
     """
 
     id: str
@@ -94,6 +98,7 @@ class SatelliteInfo(Struct, frozen=True):
     wake_words: tuple[str, ...] = ()
     person: str | None = None
     language: str | None = None
+    rings: bool = False
 
 
 class Satellite(Protocol):
@@ -131,7 +136,7 @@ class Satellite(Protocol):
 
 @runtime_checkable
 class CanShowTimers(Protocol):
-    """A satellite that shows timers, and rings by itself."""
+    """A satellite that shows timers."""
 
     async def show_timer(self, change: TimerChange, timer: TimerView) -> None:
         """Show a timer that was set there. Never raises."""
@@ -282,6 +287,23 @@ class Satellites(Protocol):
         Raises:
             HubError: See `say`; what hears failed.
         """
+        ...
+
+    async def converse(
+        self, id: str, text: str, *, extra_system_prompt: str | None = None, language: str | None = None
+    ) -> None:
+        """Say something and listen without a wake word; the agent hears the answer, and what was said before it.
+
+        Args:
+            extra_system_prompt: What the agent is told for that answer.
+
+        Raises:
+            HubError: See `say`.
+        """
+        ...
+
+    async def show_timer(self, id: str, change: TimerChange, timer: TimerView) -> None:
+        """Show a timer on the device, if it is there and shows timers. Never raises."""
         ...
 
     def stop(self, id: str) -> None:

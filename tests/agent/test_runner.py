@@ -49,6 +49,20 @@ async def test_the_model_gets_prompt_envelope_and_history(house: AgentHouse, ope
     assert after[3]["content"].endswith("\n\nsecond")
 
 
+async def test_the_room_of_the_speaker_is_told_to_the_model_and_to_tools(
+    house: AgentHouse, openai_server: OpenAIServer
+) -> None:
+    areas: list[str | None] = []
+    house.tool("look", lambda call: areas.append(call.area))
+    openai_server.queue({"tool_call": {"name": "look", "arguments": {}}}, "done")
+
+    await house.runner.run(house.request("too dark in here", channel="voice", area="Kitchen]\n"))
+
+    said = openai_server.requests()[0]["body"]["messages"][1]["content"]
+    assert "voice, in Kitchen]\n\ntoo dark" in said
+    assert areas == ["Kitchen]\n"]
+
+
 async def test_a_listener_that_fails_with_the_result_does_not_hold_the_session(
     house: AgentHouse, openai_server: OpenAIServer
 ) -> None:

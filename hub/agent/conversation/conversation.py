@@ -43,13 +43,18 @@ QUOTED = "quoted"
 """Stands with words of this home that hold words from outside: these are quoted in them, the rest is as it was said."""
 
 
-def message_data(*, channel: str | None, sender: str | None, trusted: bool, quoted: bool = False) -> dict[str, Any]:
+def message_data(
+    *, channel: str | None, sender: str | None, trusted: bool, quoted: bool = False, area: str | None = None
+) -> dict[str, Any]:
     """Return the data stored with a user's words, so that they are always shown the same way.
 
     Args:
         quoted: Whether untrusted text is already quoted in the words.
+        area: The area of the home where they were said.
     """
     said: dict[str, Any] = {"channel": channel or "hub"}
+    if area:
+        said["area"] = area
     if sender:
         said["sender"] = sender
     if quoted:
@@ -243,7 +248,8 @@ def _said(entry: TranscriptEntry, message: Message, zone: tzinfo) -> Message:
     channel = entry.data.get("channel")
     if channel is None:
         return message
-    blocks: list[Block] = [TextBlock(envelope(entry.ts_ms, zone, channel=channel, sender=entry.data.get("sender")))]
+    told = envelope(entry.ts_ms, zone, channel=channel, area=entry.data.get("area"), sender=entry.data.get("sender"))
+    blocks: list[Block] = [TextBlock(told)]
     if entry.provenance.trusted or entry.data.get(QUOTED) is True:
         return replace(message, content=(*blocks, *message.content))
     # An entry without a marker of its own was not written by us; its id is no worse a marker than none.
@@ -257,18 +263,23 @@ def _quoted(block: Block, channel: str, marker: str) -> Block:
     return TextBlock(quote_untrusted(block.text, source=channel, marker=marker)) if type(block) is TextBlock else block
 
 
-def envelope(ts_ms: int, zone: tzinfo, *, channel: str | None = None, sender: str | None = None) -> str:
+def envelope(
+    ts_ms: int, zone: tzinfo, *, channel: str | None = None, area: str | None = None, sender: str | None = None
+) -> str:
     """Return one line in brackets that says when, where and by whom something was said.
 
     Args:
         ts_ms: Milliseconds since the epoch.
         zone: The home's time zone.
         channel: The channel it came by.
+        area: The area of the home where it was said.
         sender: The sender's name as given by the channel; sanitized here.
     """
     facts = [_minute(ts_ms // 60_000, zone)]
     if channel:
         facts.append(channel)
+    if place := harmless_name(area):
+        facts.append(f"in {place}")
     if name := harmless_name(sender):
         facts.append(f"from {name}")
     return f"[{', '.join(facts)}]"

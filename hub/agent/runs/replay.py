@@ -57,6 +57,7 @@ def replay_request(
         model=model,
         history=tuple(history),
         channel=said.data.get("channel"),
+        area=said.data.get("area"),
         sender_name=said.data.get("sender"),
     )
 

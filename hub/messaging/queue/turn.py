@@ -148,6 +148,7 @@ class TurnRequests:
             kind="message",
             sender_name=content.sender_name,
             channel=newest.address.channel,
+            area=newest.area,
             origin=_origin(newest, content.sender_name),
             by_hub=bool(options.get(BY_HUB)),
             on_final=self._end_of(turn, target),
