@@ -42,12 +42,17 @@ from integrations.models.offline.steps import Call, Say, Step, StepResult
 
 TIMED = frozenset({"Ask", "CancelSchedule", "TimerDo"})
 """What needs the seconds, or the zone, of the moment when it was said."""
+SPOKEN = "voice"
+"""The channel of what is said to a satellite."""
 STEPS_LIMIT = 12
 AT_ONCE_LIMIT = 120
 """Characters that are recognised on the event loop; 1,000 that are all keywords would hold it for half a second."""
 
 # The line that the hub puts before a user's words: [Sat 2026-11-21 12:51 CET, webchat, from Me]
-_ENVELOPE = re.compile(r"\A\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)[^\]\n]*\]\s*")
+_ENVELOPE = re.compile(
+    r"\A\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)(?: [^,\]\n]*)?(?:, (?P<channel>[^,\]\n]*))?"
+    r"(?:, in (?P<room>[^,\]\n]+))?[^\]\n]*\]\s*"
+)
 _NOTE = re.compile(r"\A\[\w{3} [^\]\n]*, (?:memory|reminder|system)\]\s*")
 _OUTSIDE = "<<<outside "
 """What the hub begins a quotation with that did not come from people of this home."""
@@ -72,6 +77,7 @@ class OfflineAnswers:
         """Answer one request."""
         said, results = last_turn(request.messages)
         turns = _said_last(request.messages, 2)
+        envelope = _ENVELOPE.match(said)
         text, minute = unwrap(said)
         now = minute or self._now()
         if (quoted := _QUOTED.match(text)) is not None:
@@ -91,7 +97,9 @@ class OfflineAnswers:
                 language = intent.language
                 now = _moment(minute, self._now()) if intent.name in TIMED else now
             spoken = last_mentioned(request.messages, turns)
-            turn = OfflineTurn(text, language, now, tools, spoken)
+            room = (envelope["room"] or "") if envelope is not None else ""
+            is_spoken = envelope is not None and envelope["channel"] == SPOKEN
+            turn = OfflineTurn(text, language, now, tools, spoken, room=room, is_spoken=is_spoken)
             step = decide(intent, results, turn)
             if quoted is not None and isinstance(step, Call):
                 step = decide(None, results, turn)  # for others it answers what it knows, and does nothing

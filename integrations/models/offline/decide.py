@@ -88,6 +88,8 @@ class OfflineTurn(Struct, frozen=True):
         now: Local time.
         tools: Names of the tools that may be called.
         previous: The memories mentioned in the turn before.
+        room: The area of the home in which it was said; empty where nobody knows.
+        is_spoken: Whether it was said to a satellite.
     """
 
     said: str
@@ -95,6 +97,8 @@ class OfflineTurn(Struct, frozen=True):
     now: datetime
     tools: Collection[str]
     previous: Sequence[RecalledEntry] = ()
+    room: str = ""
+    is_spoken: bool = False
 
 
 def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
@@ -259,7 +263,7 @@ def _list_devices(results: Sequence[StepResult], language: str) -> Step:
 
 def _of_home(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     language = turn.language
-    if (step := ask(intent, results, language, turn.now, turn.said)) is not None:
+    if (step := ask(intent, results, language, turn.now, turn.said, is_in_room=bool(turn.room))) is not None:
         return step
     return _of_memory(intent, results, turn)
 

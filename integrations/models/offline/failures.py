@@ -15,6 +15,11 @@ _KNOWN = (
     (re.compile(r"nothing was forgotten"), "forget_unavailable"),
     (re.compile(r"longer than (?P<count>\d+) characters"), "too_long"),
     (re.compile(r"(?P<count>\d+) standing reminders already"), "too_many_standing"),
+    (
+        re.compile(r"in (?P<room>.+?) called (?P<quote>['\"])(?P<name>.*?)(?P=quote) that .* only in: (?P<rooms>.*?);"),
+        "not_in_room_but",
+    ),
+    (re.compile(r"in (?P<room>.+?) called (?P<quote>['\"])(?P<name>.*?)(?P=quote) that"), "not_in_room"),
     (re.compile(r"nothing called '(?P<name>.*?)' that can"), "state_unknown"),
     (re.compile(r"(?P<name>[^'\"]+)['\"]? is new: agents"), "device_new"),
     (re.compile(r"where .* is not known: say the room"), "where_not_known"),

@@ -75,13 +75,25 @@ def _values(slots: dict[str, str]) -> dict[str, Any]:
 
 
 def ask(
-    intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime, said: str
+    intent: RecognizedIntent,
+    results: Sequence[StepResult],
+    language: str,
+    now: datetime,
+    said: str,
+    *,
+    is_in_room: bool = False,
 ) -> Step | None:
-    """Answer a question about the home; None when nothing of the home is meant."""
+    """Answer a question about the home; None when nothing of the home is meant.
+
+    Args:
+        is_in_room: Whether the tools know the room of the speaker, which they look at first.
+    """
     slots = {"how": "is" if "state" in intent.slots else "tell", **intent.slots}
     looked = [each for each in results if each.tool == LOOK]
     search = _search(slots, language, said, is_bare="how" not in intent.slots)
     about: dict[str, Any] = {"domain": slots["domain"]} if "domain" in slots else {}
+    if is_in_room and slots["how"] in _OF_SEVERAL and not _HERE.search(search):
+        search = f"all {search}" if language == ENGLISH else f"所有{search}"  # "which lights" are those of the home
     about |= {"search": search} if "domain" not in slots or slots["name"] not in _DEFAULTS else {}
     state = {"state": slots["state"]} if "state" in slots else {}
     if not looked:
@@ -97,12 +109,14 @@ def ask(
             return None
         key = "state_yes" if len(looked) == 1 else "state_no"
         return Say(reply(key, language, name=device.name, state=device.state_text(language)))
-    if how in ("which", "any", "many", "all"):
+    if how in _OF_SEVERAL:
         return _several(how, devices, of, int(told.get("more") or 0), slots, language)
     measure = measure_of(slots.get("measure", "" if "how" in intent.slots else said))
     return _told(how, _measuring(devices, measure), slots, language, now)
 
 
+_OF_SEVERAL = ("which", "any", "many", "all")
+_HERE = re.compile(r"\bhere\b|这里|这儿|这边")
 _AROUND = {
     ENGLISH: re.compile(
         r"^(?:on|off|the|my)\s+(?:the\s+|my\s+)?|\s+(?:not\b.*|(?:(?:suddenly|just|always|still|ever|never)\s+)*"

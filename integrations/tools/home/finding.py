@@ -8,7 +8,18 @@ from functools import lru_cache
 from msgspec import Struct
 
 from hub.core.lazy_pattern import LazyPattern
-from integrations.tools.home.vocabulary import ALSO, EVERY, EVERYTHING, HOLDS, KINDS, LITTLE, OF_STATE, STATES
+from integrations.tools.home.vocabulary import (
+    ALSO,
+    EVERY,
+    EVERYTHING,
+    HOLDS,
+    KINDS,
+    LITTLE,
+    OF_HOUSES,
+    OF_ROOMS,
+    OF_STATE,
+    STATES,
+)
 
 _WORD = LazyPattern(r"[^\W_\u3400-\u9fff]+|[\u3400-\u9fff]+")
 _WHOLE_HOUSE = LazyPattern(
@@ -126,6 +137,22 @@ def find_named(text: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity
     if _says_all(rest) or _WHOLE_HOUSE.search(rest):
         found = [(fit, each) for fit, each in found if _is_told(rest, each) or each.domain in EVERYTHING]
     return _left_over(_of_kind(rest, found), but)
+
+
+def is_of_whole_home(text: str) -> bool:
+    """Whether a text says "all", or names the whole home."""
+    return _says_all(text) or _WHOLE_HOUSE.search(text.casefold()) is not None
+
+
+def is_mere_kind(text: str) -> bool:
+    """Whether a text names nothing but a kind of things: "the light", not "the desk light"."""
+    said = set(words_of(text)) - LITTLE
+    return bool(said) and said <= _all_kinds()
+
+
+def is_of_rooms(candidate: NamedEntity) -> bool:
+    """Whether its kind is one of which each room has its own, so that people leave out which room they mean."""
+    return candidate.domain in OF_ROOMS and candidate.device_class not in OF_HOUSES
 
 
 def _is_around(text: str, candidate: NamedEntity) -> bool:

@@ -94,7 +94,9 @@ HOME = Schema(
             description="What it is called: desk lamp, kitchen lights, 客厅的灯, everything except the fridge, "
             "or an entity id.",
         ): All(string, Length(min=1, max=200)),
-        Optional("area", description="The area or floor it is in; upstairs."): All(string, Length(min=1, max=100)),
+        Optional("area", description="The area or floor it is in; upstairs. Else the room of the speaker."): All(
+            string, Length(min=1, max=100)
+        ),
         Optional(
             "values",
             description="What is set: value (50%, 21, red, an option), or brightness_pct, duration, option, …",
@@ -164,13 +166,24 @@ class _HomeTools:
             if state is None or not self._entities.is_exposed(wanted):
                 raise NotFound(f"there is no entity {wanted!r}{self._neighbours(wanted)}")
             return self._result([state], 1)
-        from integrations.tools.home.finding import find, in_state
+        from integrations.tools.home.finding import find, in_state, is_mere_kind, is_several
 
         arguments = call.arguments
-        candidates = self._candidates(arguments.get("domain"), arguments.get("area"))
+        area = _area(call)
+        candidates = self._candidates(arguments.get("domain"), area)
         if "search" in arguments:
             search = _HERE.sub(" ", arguments["search"])
-            candidates = _found(find, search, candidates)
+            is_here = _HERE.search(arguments["search"]) is not None
+            near = []
+            if (
+                call.area is not None
+                and area is None
+                and (is_here or (is_mere_kind(search) and not is_several(search)))
+            ):
+                near = _found(find, search, self._inside(call.area, candidates))
+                if is_here and not near:
+                    return ToolResult.of({"states": [], "note": f"there is none in {call.area}"})
+            candidates = near or _found(find, search, candidates)
             if not candidates and find(search, self._new_ones()):
                 raise Forbidden(f"{search!r} {IS_NEW}")
         chosen, looked_at = candidates, None
@@ -218,12 +231,24 @@ class _HomeTools:
         Raises:
             NotFound, Forbidden: There are none, or none that agents may use.
         """
+        from integrations.tools.home.finding import is_mere_kind, is_of_whole_home
+
         verb, name, values = call.arguments["do"], call.arguments["name"], call.arguments.get("values", {})
-        area = call.arguments.get("area")
+        area, room = _area(call), call.area
         said, is_here = _HERE.sub(" ", name), area is None and _HERE.search(name) is not None
+        if area is not None or (not is_here and is_of_whole_home(said)):
+            room = None
+        candidates = self._candidates(None, None)
+        if room is not None:
+            if is_mere_kind(said):  # a plug "All lights" is not the light of its room
+                candidates = [each for each in candidates if not any(map(is_of_whole_home, each.names))]
+            if near := self._able(verb, said, values, self._inside(room, candidates)):
+                return near
+            if is_here:
+                raise NotFound(f"there is nothing in {room} called {said.strip()!r} that can {verb}; say which room")
         new, found = self._able(verb, said, values, self._new_ones()), []
         try:
-            found = self._able(verb, said, values, self._candidates(None, area))
+            found = self._able(verb, said, values, candidates if area is None else self._candidates(None, area))
         except NotFound:
             if not new:
                 raise
@@ -234,7 +259,46 @@ class _HomeTools:
                 f"there is nothing called {name!r} that can {verb}{self._called_like(name)}; "
                 "get_state with search finds more"
             )
+        if room is not None:
+            every = self._able(verb, f"all {said}", values, candidates) if is_mere_kind(said) else []
+            return self._of_no_other_room(call, found, every)
         return self._only_here(name, verb, found) if is_here else found
+
+    def _of_no_other_room(
+        self, call: ToolCall, found: list[tuple[NamedEntity, Doing]], every: list[tuple[NamedEntity, Doing]]
+    ) -> list[tuple[NamedEntity, Doing]]:
+        """Return what was found beyond the speaker's room, but nothing in another room that only its kind names.
+
+        Args:
+            call: The call.
+            found: What was found.
+            every: All of that kind, if nothing but a kind was named.
+
+        Raises:
+            NotFound: It would all be in other rooms.
+        """
+        from integrations.tools.home.finding import is_of_rooms
+
+        left = [each for each in found if not is_of_rooms(each[0]) or self._area_of(each[0].entity_id) is None]
+        if left or not every:
+            return left if every else found
+        areas = {area for each, _ in every if (area := self._area_of(each.entity_id)) is not None}
+        others, said = ", ".join(sorted(areas)[:AREAS_SHOWN]), call.arguments
+        raise NotFound(
+            f"there is nothing in {call.area} called {said['name']!r} that can {said['do']}, only in: {others}; "
+            "say which room"
+        )
+
+    def _inside(self, room: str, candidates: Iterable[NamedEntity]) -> list[NamedEntity]:
+        """Return those that are in an area."""
+        return [each for each in candidates if self._area_of(each.entity_id) == room]
+
+    def _area_of(self, entity_id: str) -> str | None:
+        """Return the name of an entity's area."""
+        registry = self._entities.registry
+        entry = registry.entities.get(entity_id)
+        area = registry.area_of(entry) if entry is not None else None
+        return area.name if area is not None else None
 
     def _able(
         self, verb: str, name: str, values: Mapping[str, Any], candidates: Iterable[NamedEntity]
@@ -430,6 +494,12 @@ class _HomeTools:
         if close:
             return f"; did you mean {' or '.join(close)}?"
         return "; look with search or domain" if ids else "; this home has no entities yet"
+
+
+def _area(call: ToolCall) -> str | None:
+    """Return the area that a call names; "here" is the room of the speaker."""
+    area: str | None = call.arguments.get("area")
+    return call.area if area is not None and call.area is not None and _HERE.fullmatch(area.strip()) else area
 
 
 def _found(

@@ -170,6 +170,10 @@ EVERY = frozenset(
 )
 EVERYTHING = frozenset({"light", "switch", "fan", "media_player", "humidifier", "climate"})
 """Domains of what is on or off when "everything" or "anything" is said without a kind."""
+OF_ROOMS = EVERYTHING | {"cover", "lock", "sensor", "binary_sensor"}
+"""Domains of which each room has its own."""
+OF_HOUSES = frozenset({"garage", "garage_door", "gate"})
+"""Device classes of which it has not."""
 LEVELS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (lambda level: level > 0, "upstairs 楼上"),
     (lambda level: level <= 0, "downstairs 楼下"),

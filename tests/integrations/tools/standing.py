@@ -76,8 +76,10 @@ class Standing(HubFixture):
         authority: Authority | None = None,
         session: str = MAIN,
         run: str = "r",
+        area: str | None = None,
     ) -> ToolResult:
-        request = ToolCallRequest("c", name, arguments or {}, Context(authority or self.owner), "main", session, run)
+        context = Context(authority or self.owner)
+        request = ToolCallRequest("c", name, arguments or {}, context, "main", session, run, area=area)
         return await invoke_tool(self.tools, request)
 
     async def command(self, text: str, *, authority: Authority | None = None, session: str = MAIN) -> CommandReply:

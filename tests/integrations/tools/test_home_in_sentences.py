@@ -36,8 +36,8 @@ class Assistant:
         self._standing = standing
         self._provider = OfflineProvider("offline", lambda: NOW)
 
-    async def say(self, text: str) -> str:
-        messages = [user_message(text)]
+    async def say(self, text: str, room: str | None = None) -> str:
+        messages = [user_message(f"[Tue 2026-05-12 12:00 UTC, voice, in {room}]\n\n{text}" if room else text)]
         while True:
             tools = tuple(
                 ToolSpec(name, "", {}) for name in ("home", "get_state", "schedule", "memory_search", "remember")
@@ -48,16 +48,16 @@ class Assistant:
             if not calls:
                 return "".join(event.text for event in events if isinstance(event, TextDelta))
             for call in calls:
-                output, is_error = await self._run(call.name, dict(call.arguments))
+                output, is_error = await self._run(call.name, dict(call.arguments), room)
                 messages += [Message(Role.ASSISTANT, (call,)), tool_result(call, output, is_error=is_error)]
 
-    async def _run(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
+    async def _run(self, name: str, arguments: dict[str, Any], room: str | None) -> tuple[str, bool]:
         if name == "schedule":
             self.scheduled.append(arguments)
             return str({"schedules": [TIMER], "updated": TIMER}).replace("'", '"'), False
         if name in ("memory_search", "remember"):
             return '{"hits": []}', False
-        result = await self._standing.call(name, arguments)
+        result = await self._standing.call(name, arguments, area=room)
         return result.output, result.is_error
 
 
@@ -115,6 +115,65 @@ async def test_a_sentence_does_what_a_person_means(
     answer = await assistant.say(sentence)
 
     assert {(entity, service) for entity, service, _ in assistant.meant.done} == expected, answer
+
+
+@pytest.mark.parametrize(
+    ("room", "sentence", "expected"),
+    [
+        ("Kitchen", "turn off the light", {("light.ceiling", "turn_off")}),
+        ("Bedroom", "turn off the light", {("light.ceiling_2", "turn_off")}),
+        ("Bedroom", "turn on the ceiling", {("light.ceiling_2", "turn_on")}),
+        ("Kitchen", "关灯", {("light.ceiling", "turn_off")}),
+        ("Kitchen", "turn off all lights", {("light.ceiling", "turn_off"), ("light.ceiling_2", "turn_off"),
+                                            ("light.diao_deng", "turn_off")}),
+        ("Kitchen", "turn off the bedroom light", {("light.ceiling_2", "turn_off")}),
+        ("Bedroom", "it is too dark in here", {("light.ceiling_2", "turn_on")}),
+        ("Bedroom", "too bright", set()),
+        ("Bedroom", "it's too bright", {("light.ceiling_2", "turn_on")}),
+        ("客厅", "太暗了", {("light.diao_deng", "turn_on")}),
+        ("客厅", "暗一点", {("light.diao_deng", "turn_on")}),
+        ("Kitchen", "turn off everything here", {("light.ceiling", "turn_off"), ("switch.fridge", "turn_off"),
+                                                 ("media_player.radio", "turn_off")}),
+        ("Bedroom", "close the blinds", {("cover.blind", "close_cover")}),
+        ("Kitchen", "close the blinds", set()),
+        ("Bedroom", "make it warmer", {("climate.radiator", "set_temperature")}),
+        ("Kitchen", "make it warmer", set()),
+        ("Kitchen", "pause", {("media_player.radio", "media_pause")}),
+        ("客厅", "pause", {("media_player.tv", "media_pause")}),
+        ("Hall", "pause", set()),
+        ("Hall", "turn the volume up", set()),
+        ("Hall", "turn on the light", set()),
+        ("Hall", "open the garage door", set()),
+        ("Bedroom", "mute the bedroom ceiling", set()),
+        ("Bedroom", "activate the movie scene", {("scene.movie", "turn_on")}),
+        ("Attic", "turn on the light", set()),
+    ],
+)  # fmt: skip
+async def test_what_is_said_in_a_room_is_done_there(
+    assistant: Assistant, room: str, sentence: str, expected: set[tuple[str, str]]
+) -> None:
+    answer = await assistant.say(sentence, room)
+
+    assert {(entity, service) for entity, service, _ in assistant.meant.done} == expected, answer
+
+
+@pytest.mark.parametrize(
+    ("room", "sentence", "answer"),
+    [
+        ("Bedroom", "what's the temperature", "Climate is 19.5 °C."),
+        ("Bedroom", "is the light on", "Yes, Ceiling is on."),
+        ("客厅", "is the light on", "No, 吊灯 is off."),
+        ("Kitchen", "which lights are on", "2: Ceiling (Kitchen), Ceiling (Bedroom)"),
+        ("Kitchen", "哪些灯开着", "2个：Ceiling（Kitchen）、Ceiling（Bedroom）"),
+        ("Hall", "turn on the light", "I find no light in Hall that can do that, only in: Bedroom, Kitchen, 客厅. "
+         "Say which room."),
+        ("Hall", "pause", "I find no media player in Hall that can do that. "
+         'Say the room, for example "in the kitchen".'),
+        ("Hall", "开灯", "Hall里没有能这样做的灯，只有这些地方有：Bedroom, Kitchen, 客厅。请说是哪个房间。"),
+    ],
+)  # fmt: skip
+async def test_a_question_in_a_room_is_about_it(assistant: Assistant, room: str, sentence: str, answer: str) -> None:
+    assert await assistant.say(sentence, room) == answer
 
 
 @pytest.mark.parametrize(
