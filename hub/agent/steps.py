@@ -1,7 +1,6 @@
 """The steps of a prepared run: calls the model and tools, and stores, publishes and counts what happens.
 
-`work` drives the loop to its end, acting through `RunPorts`; `finish` writes the end, `leave` what a stop of the hub
-cuts off. A run's progress is in the run itself.
+`work` drives the loop to its end through `RunPorts`; `finish` writes the end, `leave` what a stop of the hub cuts off.
 """
 
 from __future__ import annotations
