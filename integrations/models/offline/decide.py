@@ -272,6 +272,7 @@ def _of_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn: Of
     """Answer from memory what is no device."""
     language = turn.language
     if "memory_search" in turn.tools:
-        recall = RecognizedIntent("Recall", intent.language, intent.slots)
+        asked = {"query": intent.slots["day"]} if "day" in intent.slots else intent.slots
+        recall = RecognizedIntent("Recall", intent.language, asked)
         return memories.recall(recall, results, language, turn.now, turn.said)
     return Say(reply("state_unknown", language, name=intent.slots.get("name", turn.said)))

@@ -53,6 +53,11 @@ _CHINESE_STATES = {
     "fog": "有雾",
     "windy": "有风",
     "lightning": "雷电",
+    "lightning-rainy": "雷阵雨",
+    "snowy-rainy": "雨夹雪",
+    "hail": "冰雹",
+    "windy-variant": "有风多云",
+    "exceptional": "异常天气",
 }
 _SENSED = {
     **dict.fromkeys(("door", "garage_door", "window", "opening"), ("open", "closed")),
@@ -63,7 +68,11 @@ _WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
 
 
 class Device(Struct, frozen=True):
-    """One device: `domain.object_id`, its name, its state, the unit of the state, its area, its attributes."""
+    """One device: `domain.object_id`, its name, its state, the unit of the state, its area, its attributes.
+
+    Attributes:
+        coming: Its forecast or its events, where they were asked for and are told.
+    """
 
     entity_id: str
     name: str
@@ -71,6 +80,7 @@ class Device(Struct, frozen=True):
     unit: str = ""
     area: str = ""
     attributes: dict[str, Any] = {}
+    coming: list[dict[str, Any]] | None = None
 
     @property
     def domain(self) -> str:
@@ -81,8 +91,7 @@ class Device(Struct, frozen=True):
         """Return the state as people read it."""
         words = _SENSED.get(f"{self.attributes.get('device_class')}") if self.domain == "binary_sensor" else None
         known = words[self.state == "off"] if words is not None and self.state in ("on", "off") else self.state
-        state = known.replace("_", " ") if language == ENGLISH else _CHINESE_STATES.get(known, known)
-        return f"{state} {self.unit}".strip()
+        return f"{state_words(known, language)} {self.unit}".strip()
 
     def told(self, language: str) -> str:
         """Return its name and its state."""
@@ -102,6 +111,11 @@ class Device(Struct, frozen=True):
             found.append(f"{position} %")
         found += [f"{now[key]}" for key in ("media_title", "media_artist") if now.get(key)]
         return (", " if language == ENGLISH else "，").join(found)
+
+
+def state_words(state: str, language: str) -> str:
+    """Return a state in words of a language."""
+    return state.replace("_", " ") if language == ENGLISH else _CHINESE_STATES.get(state, state)
 
 
 def read_devices(output: str) -> list[Device]:
@@ -152,6 +166,7 @@ def _device(state: dict[str, Any]) -> Device:
         str(attributes.get("unit_of_measurement") or ""),
         str(state.get("area") or ""),
         attributes,
+        next((state[key] for key in ("forecast", "events") if isinstance(state.get(key), list)), None),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from integrations.models.offline.coming_days import days_meant, events, forecast
 from integrations.models.offline.devices import Device, find, measure_of, read_devices, search_for
 from integrations.models.offline.entries import lines
 from integrations.models.offline.quantities import value_of
@@ -95,11 +96,12 @@ def ask(
     if is_in_room and slots["how"] in _OF_SEVERAL and not _HERE.search(search):
         search = f"all {search}" if language == ENGLISH else f"所有{search}"  # "which lights" are those of the home
     about |= {"search": search} if "domain" not in slots or slots["name"] not in _DEFAULTS else {}
+    about |= {"until": days_meant(slots["day"], now.date())[-1].isoformat()} if "day" in slots else {}
     state = {"state": slots["state"]} if "state" in slots else {}
     if not looked:
         return Call(LOOK, {**about, **state, "limit": LIMIT})
-    told = read_json(looked[-1].output)
-    devices, of = read_devices(looked[-1].output), int(told.get("looked_at") or 0)
+    found = read_json(looked[-1].output)
+    devices, of = read_devices(looked[-1].output), int(found.get("looked_at") or 0)
     how = slots["how"]
     if how == "is":
         if len(looked) == 1 and not devices and of:
@@ -109,8 +111,11 @@ def ask(
             return None
         key = "state_yes" if len(looked) == 1 else "state_no"
         return Say(reply(key, language, name=device.name, state=device.state_text(language)))
+    if "day" in slots:
+        told = (forecast if how == "forecast" else events)(devices, slots, language, now)
+        return Say(told) if told is not None else None
     if how in _OF_SEVERAL:
-        return _several(how, devices, of, int(told.get("more") or 0), slots, language)
+        return _several(how, devices, of, int(found.get("more") or 0), slots, language)
     measure = measure_of(slots.get("measure", "" if "how" in intent.slots else said))
     return _told(how, _measuring(devices, measure), slots, language, now)
 

@@ -26,6 +26,8 @@ CHINESE = "zh-CN"
 SENTENCE_LIMIT = 1_000
 
 _FOLDER = Path(__file__).parent / "sentences"
+_LISTED = frozenset({"state", "day"})
+"""Slots of known words, which are the sentence's own."""
 _LAST = frozenset({"CorrectPlain"})
 """Intents with so few words of their own that they are meant only where nothing else is."""
 _ASKING = re.compile(
@@ -121,7 +123,7 @@ class Recognizer:
             words = (
                 0
                 if result.intent.name in _LAST
-                else len(heard.plain) - sum(len(text) for name, text in slots.items() if name != "state")
+                else len(heard.plain) - sum(len(text) for name, text in slots.items() if name not in _LISTED)
             )
             given = {name: str(entity.value) for name, entity in entities if entity.text_span is None}
             intent = RecognizedIntent(result.intent.name, self.language, {**slots, **given})

@@ -6,12 +6,13 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from hub.core.context import Authority
-from hub.core.errors import Forbidden, NotFound
+from hub.core.errors import Forbidden, InvalidRequest, NotFound
 from hub.core.phrases import phrase
 from hub.core.plain_words import is_plain
 from hub.core.schema import All, In, Length, Match, Optional, Range, Required, Schema, integer, string
@@ -75,6 +76,9 @@ GET_STATE = Schema(
             string, Length(min=1, max=60)
         ),
         Optional("limit", default=30): All(integer, Range(min=1, max=STATES_LIMIT)),
+        Optional("until", description="Of weather its forecast, of calendars their events until this day."): All(
+            string, Match(r"^\d{4}-\d{2}-\d{2}$", msg="expected a day such as 2026-05-12")
+        ),
     }
 )
 CALL_SERVICE = Schema(
@@ -105,9 +109,16 @@ HOME = Schema(
 )
 
 
-def home_tools(states: StateMachine, services: ServiceRegistry, entities: HomeEntities, keep: Keep) -> list[Tool]:
-    """Return the tools over the states, services and entities of this home."""
-    tools = _HomeTools(states, services, entities, keep)
+def home_tools(
+    states: StateMachine, services: ServiceRegistry, entities: HomeEntities, keep: Keep, now: Callable[[], datetime]
+) -> list[Tool]:
+    """Return the tools over the states, services and entities of this home.
+
+    Args:
+        keep: Keeps a camera's picture.
+        now: Gives the time on the clocks of the home.
+    """
+    tools = _HomeTools(states, services, entities, keep, now)
     return [
         Tool(
             "get_state",
@@ -151,8 +162,15 @@ def _why_ask(arguments: Mapping[str, Any], authority: Authority) -> str | None:
 
 
 class _HomeTools:
-    def __init__(self, states: StateMachine, services: ServiceRegistry, entities: HomeEntities, keep: Keep) -> None:
-        self._keep = keep
+    def __init__(
+        self,
+        states: StateMachine,
+        services: ServiceRegistry,
+        entities: HomeEntities,
+        keep: Keep,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._keep, self._now = keep, now
         self._states = states
         self._services = services
         self._entities = entities
@@ -165,7 +183,7 @@ class _HomeTools:
                 raise Forbidden(f"{wanted} {IS_NEW}")
             if state is None or not self._entities.is_exposed(wanted):
                 raise NotFound(f"there is no entity {wanted!r}{self._neighbours(wanted)}")
-            return self._result([state], 1)
+            return self._result([state], 1, await self._coming(call, [state]))
         from integrations.tools.home.finding import find, in_state, is_mere_kind, is_several
 
         arguments = call.arguments
@@ -191,7 +209,19 @@ class _HomeTools:
             about = f"{arguments.get('search', '')} {arguments.get('domain', '')}"
             chosen, looked_at = in_state(about, candidates, arguments["state"]), len(candidates)
         found = [state for each in chosen if (state := self._states.get(each.entity_id)) is not None]
-        return self._result(found, arguments["limit"], looked_at=looked_at)
+        coming = await self._coming(call, found[: arguments["limit"]])
+        return self._result(found, arguments["limit"], coming, looked_at=looked_at)
+
+    async def _coming(self, call: ToolCall, states: Sequence[EntityState]) -> Mapping[str, Mapping[str, Any]]:
+        if "until" not in call.arguments:
+            return {}
+        from integrations.tools.home.coming import what_comes
+
+        try:
+            until = date.fromisoformat(call.arguments["until"])
+        except ValueError as error:
+            raise InvalidRequest(f"until: {error}; expected a day such as 2026-05-12") from None
+        return await what_comes(self._services, [each.entity_id for each in states], until, self._now(), call.context)
 
     async def preview(self, call: ToolCall) -> str:
         """Return the cameras of a call that looks through some; the approval is bound to them."""
@@ -406,13 +436,20 @@ class _HomeTools:
             if (label := registry.labels.get(id)) is not None:
                 yield label.name
 
-    def _result(self, states: Sequence[EntityState], limit: int, *, looked_at: int | None = None) -> ToolResult:
-        """Return states within the limits; what is left out is counted by domain."""
+    def _result(
+        self,
+        states: Sequence[EntityState],
+        limit: int,
+        coming: Mapping[str, Mapping[str, Any]],
+        *,
+        looked_at: int | None = None,
+    ) -> ToolResult:
+        """Return states within the limits, with what comes; what is left out is counted by domain."""
         is_brief = min(len(states), limit) > WHOLE_LIMIT
         shown: list[dict[str, Any]] = []
         room = CHARS_LIMIT
         for state in states[:limit]:
-            each = self._shown(state, is_brief=is_brief)
+            each = {**self._shown(state, is_brief=is_brief), **coming.get(state.entity_id, {})}
             room -= len(_json(each))
             if room < 0 and shown:
                 break
@@ -423,7 +460,9 @@ class _HomeTools:
             data["left_out"] = dict(Counter(each.entity_id.partition(".")[0] for each in left).most_common())
         if looked_at is not None:
             data["looked_at"] = looked_at
-        trusted = all(_is_ours(state) or self._is_harmless(state) for state in states[: len(shown)])
+        trusted = is_plain(coming) and all(
+            _is_ours(state) or self._is_harmless(state) for state in states[: len(shown)]
+        )
         return ToolResult(_json(data), details={"count": len(states), "states": shown}, trusted=trusted)
 
     def _is_harmless(self, state: EntityState) -> bool:

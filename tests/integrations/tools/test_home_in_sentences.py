@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+import json
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
+from hub.core.errors import Unavailable
+from hub.entities.description import EntityDescription
+from hub.entities.services import EntityServices
 from hub.models.contract import (
     Message,
     ModelRequest,
@@ -18,6 +22,7 @@ from hub.models.contract import (
     tool_result,
     user_message,
 )
+from integrations.models.offline.coming_days import days_meant
 from integrations.models.offline.provider import OfflineProvider
 from integrations.tools import home
 from tests.integrations.tools.standing import Standing
@@ -33,6 +38,7 @@ class Assistant:
     def __init__(self, standing: Standing) -> None:
         self.meant = Meaning(standing)
         self.scheduled: list[dict[str, Any]] = []
+        self.sought: list[str] = []
         self._standing = standing
         self._provider = OfflineProvider("offline", lambda: NOW)
 
@@ -56,6 +62,7 @@ class Assistant:
             self.scheduled.append(arguments)
             return str({"schedules": [TIMER], "updated": TIMER}).replace("'", '"'), False
         if name in ("memory_search", "remember"):
+            self.sought.append(arguments.get("query", ""))
             return '{"hits": []}', False
         result = await self._standing.call(name, arguments, area=room)
         return result.output, result.is_error
@@ -221,3 +228,133 @@ async def test_a_timer_that_was_said_is_changed(assistant: Assistant, sentence: 
     await assistant.say(sentence)
 
     assert assistant.scheduled[-1] == {"action": "update", "id": "t", **change}
+
+
+FORECAST = [
+    {"datetime": "2026-05-12T00:00:00+02:00", "condition": "sunny", "temperature": 21, "templow": 9},
+    {
+        "datetime": "2026-05-13T00:00:00+02:00",
+        "condition": "rainy",
+        "temperature": 14.5,
+        "templow": 8,
+        "precipitation": 4.2,
+        "precipitation_probability": 80,
+    },
+    {"datetime": "2026-05-16T00:00:00+02:00", "condition": "lightning-rainy", "temperature": 18},
+]
+EVENTS = [
+    {
+        "start": "2026-05-13T09:00:00+02:00",
+        "end": "2026-05-13T10:00:00+02:00",
+        "summary": "Dentist",
+        "location": "Mill",
+    },
+    {"start": "2026-05-13", "end": "2026-05-14", "summary": "Bins"},
+    {"start": "2026-05-15T18:00:00+02:00", "end": "2026-05-15T19:00:00+02:00", "summary": "Choir"},
+]
+
+
+class Days:
+    """A weather station and a calendar that tell of the days to come, unless they are told to fail."""
+
+    def __init__(self, standing: Standing) -> None:
+        self.fails = False
+        EntityServices(standing.entities, standing.targets, standing.services).register()
+        weather = EntityDescription("weather", "garden", "Garden", attributes={"temperature": 12})
+        calendar = EntityDescription("calendar", "family", "Family")
+        add = standing.entities.add
+        add(weather, {"get_forecasts": self._answer("forecast", FORECAST)}, source="days").set("cloudy")
+        add(calendar, {"get_events": self._answer("events", EVENTS)}, source="days").set("off")
+
+    def _answer(self, key: str, rows: list[dict[str, Any]]) -> Any:
+        async def answer(data: Mapping[str, Any]) -> Mapping[str, Any]:
+            if self.fails:
+                raise Unavailable("the line is down")
+            return {key: rows}
+
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer", "failing"),
+    [
+        ("will it rain today?", "Today: sunny, 9 to 21 °.", "Garden is cloudy, 12 °."),
+        (
+            "What's the weather going to be like tomorrow?",
+            "Tomorrow: rainy, 8 to 14.5 °, 4.2 mm of rain, 80 % chance of rain.",
+            "Garden is cloudy, 12 °.",
+        ),
+        ("明天要带伞吗", "明天：有雨，8 到 14.5 °，降水 4.2 mm，降水概率 80 %。", "Garden：多云，12 °。"),
+        ("weather on friday", "There is no forecast for that.", "Garden is cloudy, 12 °."),
+        ("周末天气怎么样", "星期六：雷阵雨，18 °。", "Garden：多云，12 °。"),
+        (
+            "what's on my calendar tomorrow",
+            "Tomorrow:\n- all day Bins\n- 09:00 Dentist (Mill)",
+            "Family cannot be read now.",
+        ),
+        ("am I free on thursday", "Thursday: there is nothing on the calendar.", "Family cannot be read now."),
+        (
+            "what do we have planned this week",
+            "This week:\n- Wednesday all day Bins\n- Wednesday 09:00 Dentist (Mill)\n- Friday 18:00 Choir",
+            "Family cannot be read now.",
+        ),
+        ("我星期五有什么安排", "星期五：\n- 18:00 Choir", "现在读不到Family。"),
+        ("明天有会议吗", "明天：\n- 全天 Bins\n- 09:00 Dentist (Mill)", "现在读不到Family。"),
+    ],
+)
+async def test_days_to_come_are_told(
+    standing: Standing, assistant: Assistant, sentence: str, answer: str, failing: str
+) -> None:
+    days = Days(standing)
+
+    assert await assistant.say(sentence) == answer
+    days.fails = True
+    assert await assistant.say(sentence) == failing
+
+
+async def test_what_comes_is_counted_and_its_day_has_to_be_one(standing: Standing, assistant: Assistant) -> None:
+    Days(standing)
+    many = EntityDescription("calendar", "work", "Work")
+    rows = [{"start": "2026-05-13", "end": "2026-05-14", "summary": f"Job {number}"} for number in range(31)]
+
+    async def tell(data: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"events": rows}
+
+    standing.entities.add(many, {"get_events": tell}, source="days").set("off")
+    shown = json.loads((await standing.call("get_state", {"domain": "calendar", "until": "2026-05-13"})).output)
+
+    told = {each["entity_id"]: (len(each["events"]), each.get("more")) for each in shown["states"]}
+    assert told == {"calendar.family": (2, None), "calendar.work": (30, 1)}
+    wrong = await standing.call("get_state", {"domain": "calendar", "until": "2026-02-30"})
+    assert wrong.is_error
+    assert "until" in wrong.output
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "last"),
+    [
+        ("today", 12, 12),
+        ("the day after tomorrow", 14, 14),
+        ("大后天", 15, 15),
+        ("tuesday", 12, 12),
+        ("next monday", 18, 18),
+        ("星期日", 17, 17),
+        ("this weekend", 16, 17),
+        ("这几天", 12, 18),
+    ],
+)
+def test_words_mean_days(said: str, first: int, last: int) -> None:
+    days = days_meant(said, NOW.date())
+
+    assert (days[0].day, days[-1].day) == (first, last)
+
+
+def test_on_a_sunday_the_weekend_is_what_is_left_of_it() -> None:
+    assert days_meant("the weekend", date(2026, 5, 17)) == [date(2026, 5, 17)]
+
+
+async def test_a_home_without_a_calendar_looks_into_memory(assistant: Assistant) -> None:
+    await assistant.say("what do I have planned tomorrow")
+    await assistant.say("明天有什么安排")
+
+    assert assistant.sought == ["tomorrow", "明天"]

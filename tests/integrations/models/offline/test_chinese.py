@@ -85,7 +85,10 @@ def first_step() -> FirstStep:
         ("昨天我说了什么？", listed("昨天")),
         ("上周我们聊了什么？", listed("上周")),
         ("5月12号我记了什么？", listed("5月12号")),
-        ("明天有什么安排？", listed("明天")),
+        (
+            "明天有什么安排？",
+            ("get_state", {"domain": "calendar", "until": "2026-11-22", "limit": 100}),
+        ),
         ("我跟你说过车库的事吗？", sought("车库的事")),
         # to forget: looked up first, always
         ("忘记锅炉", listed("锅炉")),
