@@ -48,7 +48,9 @@ ZEROCONF_SCHEMA = Schema(
         Required("name", description="For people"): _text,
         Optional("key", default="", description="Where it goes in the configuration: models.providers.ollama"): string,
         Optional(
-            "value", default=dict, description="What goes there; {address}, {port}, {name} and {txt.KEY} are its own"
+            "value",
+            default=dict,
+            description="What goes there; {address}, {port}, {name}, {slug}, {txt.KEY} are its own",
         ): {slug: AnyOf(string, boolean, integer)},
         Optional("is_list", default=False, description="Whether there is a list, of which each device is an item"): (
             boolean

@@ -33,7 +33,7 @@ NAME_LIMIT = 63
 OURS = "_homarus._tcp"
 COMPATIBLE = "_openclaw-gw._tcp"
 _IGNORED = "ignored"
-_OWN = re.compile(r"\{(address|port|name|txt\.[A-Za-z0-9_]+)\}")
+_OWN = re.compile(r"\{(address|port|name|slug|txt\.[A-Za-z0-9_]+)\}")
 _TXT = re.compile(r"\{txt\.([A-Za-z0-9_]+)\}")
 _MISSING: Any = ()
 
@@ -67,7 +67,7 @@ class FoundService(Struct, frozen=True):
 
     def value(self) -> dict[str, Any]:
         """Return the configuration that setting it up writes, without secrets, and without what it does not say."""
-        own = {"address": self.address, "port": str(self.port), "name": self.name}
+        own = {"address": self.address, "port": str(self.port), "name": self.name, "slug": slugify(self.name)}
         own |= {f"txt.{key}": each for key, each in self.txt.items()}
         filled: dict[str, Any] = {}
         for key, value in self.matcher.value.items():
@@ -256,7 +256,7 @@ class FoundServices:
         if not service.matcher.is_list:
             return found is not _MISSING
         items = found if isinstance(found, list) else [found]
-        return any(_is_same(each, service.value()) for each in items if isinstance(each, Mapping))
+        return any(_is_same(each, service) for each in items if isinstance(each, Mapping))
 
     def _configured(self, matcher: ServiceMatcher) -> Any:
         """Return what is configured where a service goes; `_MISSING` without its key."""
@@ -268,12 +268,14 @@ class FoundServices:
         return found
 
 
-def _is_same(item: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
+def _is_same(item: Mapping[str, Any], service: FoundService) -> bool:
     """Whether an item of a list is the found device, by its hardware address or else by where it is."""
+    value = service.value()
     mac, found = item.get("mac"), value.get("mac")
     if mac and found:
         return _hex(mac) == _hex(found)
-    return item.get("host") == value.get("host") and item.get("port", value.get("port")) == value.get("port")
+    where = [key for key, each in service.matcher.value.items() if "{address}" in str(each) or "{port}" in str(each)]
+    return any(key in item for key in where) and all(item.get(key, value[key]) == value[key] for key in where)
 
 
 def _hex(mac: Any) -> str:
