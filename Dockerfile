@@ -3,7 +3,7 @@ ARG BASE=docker.io/library/python:3.13-slim-trixie
 
 FROM ${BASE} AS build
 # Of pyproject.toml: what integrations need. Nothing can be installed later, because the image is read-only.
-ARG EXTRAS="apprise calendar docker email embeddings matrix mcp mdns mobile-app mqtt push telegram web whoosh"
+ARG EXTRAS="apprise calendar docker email embeddings esphome matrix mcp mdns mobile-app mqtt push telegram web whoosh"
 WORKDIR /opt/homarus
 COPY . .
 RUN script/setup --add ${EXTRAS} \

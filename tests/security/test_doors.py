@@ -29,6 +29,7 @@ THEIRS = {
     "hub/skills/schema.py api_key": "of a provider",
     "hub/skills/schema.py _variable": "of a program",
     "integrations/devices/camera_schema.py password": "of the camera",
+    "integrations/devices/esphome/schema.py encryption_key": "of the device",
     "integrations/devices/mpd/schema.py password": "of the player",
     "integrations/channels/discord/schema.py token": "of the platform",
     "integrations/channels/email/schema.py client_secret": "of the provider",
