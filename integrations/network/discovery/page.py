@@ -40,6 +40,7 @@ CHINESE = {
     "Ollama server": "Ollama 服务器",
     "Wyoming voice service": "Wyoming 语音服务",
     "ESPHome device": "ESPHome 设备",
+    "Encryption key": "加密密钥",
     "HomeKit accessory": "HomeKit 配件",
     "Matter device": "Matter 设备",
     "Philips Hue bridge": "飞利浦 Hue 网桥",
