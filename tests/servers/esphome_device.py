@@ -9,15 +9,17 @@ import asyncio
 import base64
 import contextlib
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import aiohttp
-from aioesphomeapi import api_pb2 as api
 from aioesphomeapi.core import MESSAGE_TYPE_TO_PROTO
 from aioesphomeapi.model import VoiceAssistantEventType as Happened, VoiceAssistantFeature
-from noise.connection import NoiseConnection
+from noise.connection import NoiseConnection  # type: ignore[import-untyped]
 
-NUMBERS = {kind: number for number, kind in MESSAGE_TYPE_TO_PROTO.items()}
+api: Any = import_module("aioesphomeapi.api_pb2")
+"""The messages, whose classes the module makes as it is imported."""
+NUMBERS: dict[Any, int] = {kind: number for number, kind in MESSAGE_TYPE_TO_PROTO.items()}
 VOICE_PE = (
     VoiceAssistantFeature.VOICE_ASSISTANT
     | VoiceAssistantFeature.API_AUDIO
@@ -45,6 +47,9 @@ class EsphomeDouble:
         spoken: The samples that were sent to its speaker.
         timers: The timers it was told of.
         plays: Cleared, it does not come to the end of a sound.
+        finishes: Whether it tells the end of a sound.
+        fetches: Whether it fetches what it is to play.
+        is_muted: Whether its microphone is off.
         is_listening: Whether it sends what it hears.
     """
 
@@ -73,7 +78,7 @@ class EsphomeDouble:
         self.plays.set()
         self.finishes = True
         self.fetches = True
-        self.is_listening = False
+        self.is_muted = self.is_listening = False
         self.subscribed = asyncio.Event()
         self.connections = 0
         self.port = 0
@@ -300,7 +305,7 @@ class EsphomeDouble:
         if self._writer is None or self._writer.is_closing() or not self.finishes:
             return
         self.send(api.VoiceAssistantAnnounceFinished(success=True))
-        if self._continues:
+        if self._continues and not self.is_muted:
             self._continues = False
             self.send(api.VoiceAssistantRequest(start=True))
             self.is_listening = True

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aioesphomeapi import api_pb2 as api
 
 from hub.core.errors import InvalidRequest, Unavailable
 from tests.integrations.devices.esphome.kit import KEY, OTHER_KEY, at, call, home, problem, shows
-from tests.servers.esphome_device import EsphomeDouble
+from tests.servers.esphome_device import EsphomeDouble, api
 from tests.until import until
 
 LAMP = api.ListEntitiesSwitchResponse(object_id="lamp", key=7, name="Lamp")
@@ -324,7 +323,7 @@ async def test_each_kind_of_entity_shows_its_state_and_does_its_commands(tmp_pat
 
 async def test_parts_of_a_device_are_devices_of_their_own(tmp_path: Path) -> None:
     lamp = api.ListEntitiesSwitchResponse(object_id="lamp", key=7, name="Lamp", device_id=5)
-    info = {
+    info: dict[str, Any] = {
         "areas": [api.AreaInfo(area_id=1, name="Bath")],
         "devices": [api.DeviceInfo(device_id=5, name="Mirror", area_id=1)],
     }
