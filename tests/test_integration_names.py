@@ -33,7 +33,7 @@ OTHER_MEANINGS = frozenset(
         ("sandbox/schema.py", "docker"),  # a key of an agent's configuration
         ("sandbox/schema.py", "bubblewrap"),  # another
         ("sandbox/cli.py", "docker"),  # the name of a program
-        ("gateway/methods/client_start.py", "speech"),  # a key of the wire protocol
+        ("voice/methods/talk.py", "speech"),  # a key of the wire protocol
         ("nodes/offered_tools.py", "mcp"),  # another
         ("messaging/outbox/markup.py", "irc"),  # a flavour of markup
         ("doctor/audit/audit_context.py", "shell"),  # a group of tools

@@ -14,6 +14,9 @@ from hub.nodes.registry import NodeRegistry
 from hub.nodes.sensors import NodeSensors
 
 TEXT_LIMIT = 20_000
+SAME_WORDS_S = 1.5
+"""The same words in a conversation within so many seconds are one utterance, where nothing else tells them apart."""
+KEPT_WORDS = 200
 
 
 class NodeEvents:
@@ -29,6 +32,7 @@ class NodeEvents:
         self._nodes = nodes
         self._gateway = gateway
         self._sensors = sensors
+        self._said: dict[tuple[str, str], tuple[str, float]] = {}
 
     async def take(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
         """Handle an event; return the protocol's answer."""
@@ -62,17 +66,25 @@ class NodeEvents:
         if caller is None:
             return {"ok": True, "event": name, "handled": False, "reason": "unauthorized"}
         default = "main" if name == "voice.transcript" else f"node-{node.id}"
-        params = {
-            "sessionKey": str(data.get("sessionKey") or default),
-            "message": text,
-            "idempotencyKey": str(data.get("eventId") or data.get("key") or new_id())[:256],
-        }
+        session_key, known_as = str(data.get("sessionKey") or default), utterance_id(data)
+        if known_as is None and name == "voice.transcript" and self._is_repeated(node.id, session_key, text):
+            return {"ok": True, "event": name, "handled": True, "reason": "duplicate"}
+        params = {"sessionKey": session_key, "message": text, "idempotencyKey": (known_as or new_id())[:256]}
         dispatcher = self._gateway.dispatcher
         try:
             await dispatcher.run(*dispatcher.prepare("chat.send", params, caller))
         except HubError as error:
             return {"ok": True, "event": name, "handled": False, "reason": error.message[:200]}
         return {"ok": True, "event": name, "handled": True}
+
+    def _is_repeated(self, node_id: str, session_key: str, text: str) -> bool:
+        """Whether the node said the same there a moment ago."""
+        now, place = self._gateway.clock.monotonic(), (node_id, session_key)
+        before = self._said.pop(place, None)
+        self._said[place] = (text, now)
+        if len(self._said) > KEPT_WORDS:
+            self._said.pop(next(iter(self._said)))
+        return before is not None and before[0] == text and now - before[1] <= SAME_WORDS_S
 
     def _operator(self, node: SocketNode) -> Caller | None:
         """Return the operator that a device also is, if it may write."""
@@ -84,3 +96,14 @@ class NodeEvents:
         if not authority.has(WRITE):
             return None
         return Caller(authority, grant.credential_id, socket.address, socket.local, grant.made_by)
+
+
+def utterance_id(data: Mapping[str, Any]) -> str | None:
+    """Return what tells one utterance from another: its id, or its number in a call; None if the device says none."""
+    for key in ("eventId", "providerEventId", "transcriptId", "key"):
+        if data.get(key):
+            return str(data[key])
+    call = data.get("providerCallId") or data.get("callId")
+    numbers = (data.get(key) for key in ("sequence", "seq", "timestamp", "ts", "eventTimestamp"))
+    number = next((each for each in numbers if isinstance(each, int | float)), None)
+    return f"{call}:{number}" if call and number is not None else None

@@ -62,10 +62,10 @@ class SubagentsComponent(Component):
     def _load_methods(self) -> Iterable[Method]:
         from hub.agent.methods.agent_runs import AgentMethods
         from hub.agent.methods.subagents import SubagentMethods
+        from hub.voice.voice_wake import FILE, VoiceWake
 
         base, agents, messaging = self._base, self._agents, self._messaging
         runs = AgentMethods(
-            sessions=agents.runner.parts.sessions,
             agents=agents.agents,
             runner=agents.runner,
             outbox=messaging.outbox,
@@ -73,6 +73,7 @@ class SubagentsComponent(Component):
             db=self._db,
             clock=base.clock,
             tasks=base.tasks,
+            voice_wake=VoiceWake(base.home.storage / FILE),
         )
         subagents = SubagentMethods(self.subagents, agents.runner.parts.now_ms, base.redactor)
         return [*runs.methods(), *subagents.methods()]

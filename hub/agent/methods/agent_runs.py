@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.agent.agents import Agents
 from hub.agent.run_request import RunRequest, RunResult, RunStatus
@@ -27,8 +28,8 @@ from hub.messaging.outbox.replies import message_of
 from hub.models.contract import Message, Role, TextBlock
 from hub.models.thinking import WORDS
 from hub.sessions.keys import SessionKey, main_key
-from hub.sessions.store import SessionStore
 from hub.storage.database import Database
+from hub.voice.voice_wake import VoiceWake
 
 OWNER = "gateway"
 TEXT_LIMIT = 1_000_000
@@ -53,19 +54,18 @@ class AgentMethods:
     """The methods that run agents.
 
     Args:
-        sessions: The store.
         agents: The agents.
         runner: Runs them.
         outbox: Delivers an answer to a chat when requested.
         addresses: Finds the chat of a conversation.
         db: Knows when runs began and ended.
         tasks: Owner of the runs.
+        voice_wake: Knows whom which wake words call.
     """
 
     def __init__(
         self,
         *,
-        sessions: SessionStore,
         agents: Agents,
         runner: AgentRunner,
         outbox: Outbox,
@@ -73,8 +73,9 @@ class AgentMethods:
         db: Database,
         clock: Clock,
         tasks: TaskOwner,
+        voice_wake: VoiceWake,
     ) -> None:
-        self._sessions = sessions
+        self._sessions = runner.parts.sessions
         self._agents = agents
         self._runner = runner
         self._outbox = outbox
@@ -82,6 +83,7 @@ class AgentMethods:
         self._db = db
         self._clock = clock
         self._tasks = tasks
+        self._voice_wake = voice_wake
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -102,6 +104,9 @@ class AgentMethods:
                 Optional("timeout"): AnyOf(None, All(integer, Range(min=0, max=86_400))),
                 Optional("extraSystemPrompt"): AnyOf(None, All(str, Length(max=TEXT_LIMIT))),
                 Optional("lane", default=MAIN, description="One that is not known here is main."): _NAME,
+                Optional("voiceWakeTrigger", description="The wake words, which may call another agent."): AnyOf(
+                    None, All(str, Length(max=256))
+                ),
             }
         )
         wait = Schema(
@@ -126,6 +131,8 @@ class AgentMethods:
         ]
 
     async def _agent(self, call: MethodCall) -> Mapping[str, Any]:
+        if call.params.get("voiceWakeTrigger"):
+            call = replace(call, params={**call.params, **await self._called(call.params)})
         address = await self._address(call.params) if call.params["deliver"] else None
         request = self._request(call, address)
         self._tasks.spawn(self._run(call, request, address), name=f"agent {request.run_id}")
@@ -169,6 +176,16 @@ class AgentMethods:
         )
         check_extra_prompt(request)
         return request
+
+    async def _called(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return whom the wake words call, where the client names nobody but the main conversation."""
+        named = params.get("agentId") or params.get("sessionId")
+        if named or self._session_key(params) != main_key(self._agents.default().id):
+            return {}
+        target = await self._voice_wake.target(params["voiceWakeTrigger"])
+        if agent_id := target.get("agentId"):
+            return {"agentId": agent_id, "sessionKey": main_key(agent_id)}
+        return {"sessionKey": target["sessionKey"]} if "sessionKey" in target else {}
 
     def _session_key(self, params: Mapping[str, Any]) -> str:
         agent_id = params.get("agentId")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -10,9 +11,12 @@ from msgspec import Struct
 from hub.agent.component.agents import AgentsComponent
 from hub.agent.subagents.subagents import Subagents
 from hub.core.component import Component
+from hub.core.errors import HubError
 from hub.core.first_use import FirstUse
-from hub.core.surfaces import Method, MethodGroups, Route, RouteGroups
+from hub.core.surfaces import READ, Method, MethodGroups, Push, Route, RouteGroups
 from hub.foundation import Foundation
+from hub.gateway.calls.method_table import NODE
+from hub.gateway.connection.connection import Connection
 from hub.gateway.connection.server import Gateway
 from hub.gateway.methods.hub_state import HubFacts
 from hub.memory.component import MemoryComponent
@@ -28,6 +32,9 @@ from hub.tools.approvals import Approvals
 if TYPE_CHECKING:
     from hub.agent.methods.catalog import CatalogMethods
     from hub.gateway.http_api.metrics import Metrics
+    from hub.voice.voice_wake import VoiceWake
+
+_log = logging.getLogger(__name__)
 
 
 class ClientDependencies(Struct, frozen=True):
@@ -55,11 +62,57 @@ class ClientsComponent(Component):
         self._needs = needs
         self._agents, self._outbox = needs.agents.agents, needs.messaging.outbox
         self._catalog = FirstUse("the catalog of models", self._load_catalog)
+        self._node_connections: set[str] = set()
+        needs.gateway.broadcast.on_client(self._joined)
         self.metrics: FirstUse[Metrics] = FirstUse("the metrics", self._load_metrics)
 
     def methods(self) -> MethodGroups:
         """Return the methods that clients call when they start, and the schema of all."""
-        return {"clients": self._start_methods}
+        return {"clients": self._start_methods, "talk": self._talk_methods}
+
+    def _talk_methods(self) -> Iterable[Method]:
+        from hub.voice.methods.talk import TalkMethods
+        from hub.voice.methods.voice_wake import VoiceWakeMethods
+
+        needs, base = self._needs, self._needs.base
+        push = needs.gateway.push
+        return [
+            *TalkMethods(needs.models, needs.messaging.transcriber, base.language, base.clock, push).methods(),
+            *VoiceWakeMethods(self._voice_wake(), self._agents, base.clock, self._tell_all).methods(),
+        ]
+
+    def _voice_wake(self) -> VoiceWake:
+        from hub.voice.voice_wake import FILE, VoiceWake  # only clients of OpenClaw ask
+
+        return VoiceWake(self._needs.base.home.storage / FILE)
+
+    def _joined(self, connection: Connection, joined: bool) -> None:
+        """Tell a node that comes which words are to wake it."""
+        if connection.client.role != NODE:
+            return
+        if not joined:
+            self._node_connections.discard(connection.id)
+            return
+        self._node_connections.add(connection.id)
+        self._needs.base.tasks.spawn(self._tell_words(connection.id), name="tell a node the wake words")
+
+    async def _tell_words(self, connection_id: str) -> None:
+        try:
+            words = self._voice_wake()
+            told = (
+                ("voicewake.changed", {"triggers": await words.triggers()}),
+                ("voicewake.routing.changed", {"config": await words.routing()}),
+            )
+        except HubError as error:
+            _log.warning("nodes are not told the wake words: %s", error)
+            return
+        for event, payload in told:
+            self._needs.gateway.push(Push(event, payload, scope=None, connection_ids=frozenset({connection_id})))
+
+    def _tell_all(self, event: str, payload: Mapping[str, Any]) -> None:
+        self._needs.gateway.push(Push(event, payload, scope=READ))
+        nodes = frozenset(self._node_connections)
+        self._needs.gateway.push(Push(event, payload, scope=None, connection_ids=nodes))
 
     def _start_methods(self) -> Iterable[Method]:
         from hub.gateway.methods.client_start import StartMethods

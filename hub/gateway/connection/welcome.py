@@ -39,7 +39,11 @@ EVENTS = (
     "session.tool",
     "sessions.changed",
     "shutdown",
+    "talk.event",
+    "talk.mode",
     "tick",
+    "voicewake.changed",
+    "voicewake.routing.changed",
 )
 
 CAPABILITIES = ("published-model-catalog", "session-scoped-chat-metadata")

@@ -1,6 +1,6 @@
 """Methods that clients of the protocol call at their start, for features this hub lacks or simplifies.
 
-The answers are true: tasks are the subagents; there are no progress cards, and no live voice.
+The answers are true: tasks are the subagents; there are no progress cards.
 """
 
 from __future__ import annotations
@@ -27,19 +27,12 @@ _STATES = {
 }
 _STATUS = In(("queued", "running", "completed", "failed", "cancelled", "timed_out"))
 _KEY = All(string, Length(min=1, max=2_048))
-_NO_VOICES: Mapping[str, Any] = {"ready": False, "providers": []}
 NOTHING: Mapping[str, tuple[str, Schema, Mapping[str, Any]]] = {
     "progressCard.get": (READ, Schema({Required("sessionKey"): _KEY}), {"card": None}),
     "taskSuggestions.list": (
         READ,
         Schema({Optional("sessionKey"): _KEY, Optional("agentId"): _KEY}),
         {"suggestions": []},
-    ),
-    "talk.catalog": (
-        READ,
-        Schema({}),
-        {"modes": [], "transports": [], "brains": []}
-        | {"speech": _NO_VOICES, "transcription": _NO_VOICES, "realtime": _NO_VOICES},
     ),
 }
 """Methods with always the same answer: scope, parameters, answer."""

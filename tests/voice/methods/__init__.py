@@ -1,0 +1,4 @@
+"""Tests of `hub/voice/methods`.
+
+Nothing here is imported by the program.
+"""
