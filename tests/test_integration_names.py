@@ -19,6 +19,7 @@ OTHER_MEANINGS = frozenset(
         ("core/weak_secrets.py", "demo"),  # a password that everybody guesses
         ("automation/definition/kinds.py", "calendar"),  # a trigger
         ("automation/triggers/calendar.py", "calendar"),  # the same
+        ("core/events.py", "rest"),  # what is left over
         ("entities/domains.py", "calendar"),  # a domain of entities
         ("integration/manifest.py", "mqtt"),  # a key of manifests, as Home Assistant has it
         ("models/vendors.py", "litellm"),  # the name of an API

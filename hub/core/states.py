@@ -81,8 +81,13 @@ class StateMachine:
         state: str,
         attributes: Mapping[str, Any] | None = None,
         context: Context | None = None,
+        *,
+        force: bool = False,
     ) -> EntityState:
         """Set an entity's state; fires `state_changed` only when something differs.
+
+        Args:
+            force: Count it as a change even when nothing differs.
 
         Raises:
             InvalidRequest: The id or the state is malformed.
@@ -94,14 +99,14 @@ class StateMachine:
             raise InvalidRequest(f"the state of {entity_id} is longer than {STATE_LENGTH_LIMIT} characters")
         old = self._states.get(entity_id)
         attributes = dict(attributes or {})
-        if old is not None and old.state == state and old.attributes == attributes:
+        if old is not None and not force and old.state == state and old.attributes == attributes:
             if self._bus.has_listeners(EVENT_STATE_REPORTED, said := {"entity_id": entity_id}):
                 self._bus.fire(EVENT_STATE_REPORTED, said, context or system_context())
             return old
         if old is None and len(self._states) >= ENTITY_LIMIT:
             raise LimitExceeded(f"there are already {ENTITY_LIMIT} entities; {entity_id} was not added")
         now = self._wall_time()
-        changed = old.last_changed if old is not None and old.state == state else now
+        changed = old.last_changed if old is not None and not force and old.state == state else now
         context = context or system_context()
         new = EntityState(entity_id, state, attributes, changed, now, context)
         self._states[entity_id] = new

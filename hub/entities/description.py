@@ -78,6 +78,7 @@ class EntityDescription(Struct, frozen=True):
         attributes: What it can do, such as `options` or `max`; part of its state even when it is unavailable.
         enabled_by_default: Whether it has a state from the beginning.
         is_full_name: Whether `name` has that of the device in it already.
+        force_update: Whether each report of its state counts as a change.
         picture: Takes its picture, for cameras, images and players.
         film: Makes a film of it.
         is_new: Whether it appeared by itself: if its device is new too, agents use it once a person has accepted it.
@@ -95,6 +96,7 @@ class EntityDescription(Struct, frozen=True):
     attributes: Mapping[str, Any] = {}
     enabled_by_default: bool = True
     is_full_name: bool = False
+    force_update: bool = False
     picture: TakePicture | None = None
     film: Film | None = None
     is_new: bool = False

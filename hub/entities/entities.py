@@ -70,6 +70,8 @@ class EntityHandle:
         self._commanded: tuple[Context, float, str | None] | None = None
         self.on_removed: Callable[[], Any] = bool
         """Called when it is removed."""
+        self.refresh: Callable[[], Awaitable[Any]] | None = None
+        """Asks its device or service how it is now; None for what tells by itself."""
         self.endangers: Callable[[], bool] = bool
         """Whether its commands do something else that an agent asks about."""
         self._describe(entry, description)
@@ -217,7 +219,7 @@ class EntityHandle:
 
             state = place_name(self._owner.states.all("zone"), attributes)
         state = UNKNOWN if state is None else state
-        self._owner.states.set(self.entity_id, state, attributes, context)
+        self._owner.states.set(self.entity_id, state, attributes, context, force=self._description.force_update)
 
 
 class HomeEntities:

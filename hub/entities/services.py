@@ -40,7 +40,8 @@ class EntityServices:
         self._entities, self._targets, self._services = entities, targets, services
 
     def register(self) -> Unsubscribe:
-        """Register the services of all domains, and `homeassistant.turn_on`, `turn_off` and `toggle`.
+        """Register the services of all domains, and `homeassistant.turn_on`, `turn_off`, `toggle` and
+        `update_entity`.
 
         Returns:
             A function that removes them.
@@ -54,6 +55,7 @@ class EntityServices:
             self._register(_GENERIC_DOMAIN, name, self._generic, Schema({**TARGET_FIELDS, Optional(str): object}))
             for name in GENERIC
         ]
+        removers.append(self._register(_GENERIC_DOMAIN, "update_entity", self._refresh, Schema(dict(TARGET_FIELDS))))
 
         def remove() -> None:
             for each in removers:
@@ -118,6 +120,20 @@ class EntityServices:
             else:
                 data = {"entity_id": [*found.named, *found.meant]}
                 await self._services.call(domain, call.service, data, context=call.context)
+
+    async def _refresh(self, call: ServiceCall) -> None:
+        """Ask for the states of entities now; those that tell by themselves are left alone.
+
+        Raises:
+            NotFound: A named entity does not exist.
+        """
+        target = self._meant(f"{call.domain}.{call.service}", call.data, None)
+        states = self._entities.states
+        if absent := [each for each in target.named if states.get(each) is None]:
+            raise _absent(absent[0], None)
+        handles = (self._entities.get(each) for each in (*target.named, *target.meant))
+        asks = dict.fromkeys(each.refresh for each in handles if each is not None and each.refresh is not None)
+        await asyncio.gather(*(ask() for ask in asks))
 
     def _meant(self, service: str, data: Mapping[str, Any], domain: str | None) -> TargetEntities:
         """Return the entities that a call targets, within a domain if given."""

@@ -23,6 +23,8 @@ from hub.security.egress_place import URL_LENGTH_LIMIT, is_literal, judge_place,
 from hub.security.outside_reader import OutsideReader
 
 if TYPE_CHECKING:
+    import ssl
+
     from aiohttp import ClientResponse, ClientTimeout
     from aiohttp.client_middlewares import ClientMiddlewareType
     from yarl import URL
@@ -68,18 +70,38 @@ class Fetched(Struct, frozen=True):
         headers: By lower-case name; several of one name are joined by `, `.
         body: Decompressed.
         url: The final address, after the redirects.
+        sent_headers: The same headers, by the names as the server writes them.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     url: str
+    sent_headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         """The body as text, in the charset of its header, else UTF-8; invalid bytes become U+FFFD."""
+        return self.text_in("")
+
+    def text_in(self, encoding: str) -> str:
+        """Return the body as text, in the charset of its header, else in this encoding of the web."""
         _, _, rest = self.headers.get("content-type", "").lower().partition("charset=")
-        return decode(self.body, rest.split(";")[0])
+        return decode(self.body, rest.split(";")[0].strip(" \"'") or encoding)
+
+
+class ConfiguredTarget(Struct, frozen=True):
+    """What the owner's configuration says of the host that a request is for.
+
+    Attributes:
+        named: The URL in it: its host and port may be private, as those of `allow_private` may.
+        middlewares: Of aiohttp, which prove to it who they are.
+        verify_tls: Whether its certificate is verified; one that is not is called at a private address alone.
+    """
+
+    named: str = ""
+    middlewares: tuple[ClientMiddlewareType, ...] = ()
+    verify_tls: bool = True
 
 
 class EgressRequest(Struct, frozen=True):
@@ -118,6 +140,7 @@ class Egress:
         limit_bytes: int = LIMIT_BYTES,
         timeout_s: float = TIMEOUT_S,
         redirect_limit: int = REDIRECT_LIMIT,
+        target: ConfiguredTarget | None = None,
     ) -> Fetched:
         """Fetch a URL, following its redirects.
 
@@ -129,6 +152,7 @@ class Egress:
             limit_bytes: The limit on the answer, as sent and decompressed.
             timeout_s: For everything together: waiting for a place, all hops, and the body.
             redirect_limit: Redirects that are followed, none of them to a URL that was asked before.
+            target: What the owner's configuration says of the first origin.
 
         Raises:
             InvalidRequest: The URL, the method or a header cannot be.
@@ -142,7 +166,8 @@ class Egress:
         if self._closed:
             raise EgressFailed(str(request.url.host), "the hub is stopping")
         task = asyncio.create_task(
-            self._fetch(request, limit_bytes, timeout_s, redirect_limit), name=f"fetch {request.url.host}"
+            self._fetch(request, limit_bytes, timeout_s, redirect_limit, target or ConfiguredTarget()),
+            name=f"fetch {request.url.host}",
         )
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
@@ -189,14 +214,26 @@ class Egress:
     def _named(self, private: bool) -> Collection[str] | None:
         return self._allow_private() if private else None
 
-    async def _fetch(self, request: EgressRequest, limit_bytes: int, timeout_s: float, redirect_limit: int) -> Fetched:
+    def _private_places(self, named: str) -> Collection[str]:
+        """Return the private targets that may be asked, with that of a URL in the configuration."""
+        return {*self._allow_private(), place_of(parse_url(named))} if named else self._allow_private()
+
+    async def _fetch(
+        self,
+        request: EgressRequest,
+        limit_bytes: int,
+        timeout_s: float,
+        redirect_limit: int,
+        target: ConfiguredTarget,
+    ) -> Fetched:
         try:
             async with asyncio.timeout(timeout_s), self._places:
                 first = request.url
                 asked: set[tuple[str, URL]] = set()
                 for _ in range(redirect_limit + 1):
-                    private = may_be_private(first, request.url, self._allow_private())
-                    answer = await self._hop(request, limit_bytes, private=private)
+                    private = may_be_private(first, request.url, self._private_places(target.named))
+                    known = target if request.url.origin() == first.origin() else ConfiguredTarget()
+                    answer = await self._hop(request, limit_bytes, private=private, target=known)
                     if isinstance(answer, Fetched):
                         return answer
                     asked.add((request.method, request.url))
@@ -241,8 +278,7 @@ class Egress:
 
         sent = _body(body) if file is None else file
         request = EgressRequest(parse_url(url), _method(method, SERVICE_METHODS), _headers(headers), sent)
-        own = {place_of(parse_url(named))} if named else set[str]()
-        private = place_of(request.url) in {*self._allow_private(), *own}
+        private = place_of(request.url) in self._private_places(named)
         quiet = aiohttp.ClientTimeout(total=None, sock_connect=silence_s, sock_read=silence_s)
         try:
             async with self._answered(
@@ -252,9 +288,13 @@ class Egress:
         except TimeoutError as error:
             raise TimedOut(f"{request.url.host} did not answer within {silence_s:g} s") from error
 
-    async def _hop(self, request: EgressRequest, limit_bytes: int, *, private: bool) -> Fetched | EgressRequest:
+    async def _hop(
+        self, request: EgressRequest, limit_bytes: int, *, private: bool, target: ConfiguredTarget
+    ) -> Fetched | EgressRequest:
         """Return an answer, or the request of its redirect; `private`: whether the target may be private."""
-        async with self._answered(request, private=private) as response:
+        async with self._answered(
+            request, private=private, middlewares=target.middlewares, verify_tls=target.verify_tls
+        ) as response:
             if response.status in _REDIRECTS and "Location" in response.headers:
                 return redirect_request(request, response.status, response.headers["Location"])
             return await _taken(response, limit_bytes)
@@ -268,13 +308,14 @@ class Egress:
         quiet: ClientTimeout | None = None,
         encodings: str = ACCEPTED_ENCODINGS,
         middlewares: Sequence[ClientMiddlewareType] = (),
+        verify_tls: bool = True,
     ) -> AsyncIterator[ClientResponse]:
         """Send one request on a separate connection."""
         await load_package("aiohttp")
         import aiohttp
 
         host, port = str(request.url.host), int(request.url.port or 0)
-        dial = Dial(host, port, self._look_up, private=private)
+        dial = Dial(host, port, self._look_up, private=private, public=verify_tls)
         refuse_odd_number(host)
         if is_literal(host):
             dial.check(host)
@@ -283,6 +324,7 @@ class Egress:
             socket_factory=dial.make_socket,
             use_dns_cache=False,
             force_close=True,
+            ssl=verify_tls or _unverified(),
         )
         try:
             async with (
@@ -348,12 +390,19 @@ async def _taken(response: ClientResponse, limit_bytes: int) -> Fetched:
     body = await read_body(_chunks(response), ", ".join(encodings), limit_bytes)
     names = dict.fromkeys(name.lower() for name in response.headers)
     headers = {name: ", ".join(response.headers.getall(name)) for name in names}
-    return Fetched(response.status, headers, body, str(response.url))
+    sent = {name: headers[name.lower()] for name in response.headers}
+    return Fetched(response.status, headers, body, str(response.url), sent)
 
 
 async def _chunks(response: ClientResponse) -> AsyncIterator[bytes]:
     async for chunk in response.content.iter_any():
         yield chunk
+
+
+def _unverified() -> ssl.SSLContext:
+    from hub.security.unverified_tls import unverified_tls
+
+    return unverified_tls()
 
 
 def _why(error: Exception) -> str:

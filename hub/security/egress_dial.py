@@ -67,14 +67,15 @@ class Dial:
         host: The host as the URL names it, without brackets.
         port: The port of the URL.
         private: Whether its owner named `host:port` as a private target.
+        public: Whether it may have a public address.
         look_up: Asks for the addresses of a name.
     """
 
-    def __init__(self, host: str, port: int, look_up: LookUp, *, private: bool) -> None:
+    def __init__(self, host: str, port: int, look_up: LookUp, *, private: bool, public: bool = True) -> None:
         self._host = host
         self._port = port
         self._look_up = look_up
-        self._private = private
+        self._private, self._public = private, public
         self.refused: EgressRefused | None = None
 
     def check(self, address: str) -> None:
@@ -84,6 +85,10 @@ class Dial:
             EgressRefused: It may not be called.
         """
         judgement = judge_from_here(address)
+        if judgement.reach is Reach.PUBLIC and not self._public:
+            why = f"only a certificate in the network of the home may be left unverified, and {address} is not there"
+            self.refused = EgressRefused(self._host, why, "leave verify_ssl out")
+            raise self.refused
         if judgement.reach is Reach.PUBLIC or (judgement.reach is Reach.PRIVATE and self._private):
             return
         where = "it is" if address == self._host else f"its address {address} is"

@@ -7,12 +7,21 @@ import gzip
 import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from yarl import URL
 
 from hub.core.errors import InvalidRequest, TimedOut
-from hub.security.egress import Egress, EgressFailed, EgressRefused, EgressRequest, may_be_private, redirect_request
+from hub.security.egress import (
+    ConfiguredTarget,
+    Egress,
+    EgressFailed,
+    EgressRefused,
+    EgressRequest,
+    may_be_private,
+    redirect_request,
+)
 from hub.security.egress_dial import Dial, look_up
 from tests.security.web_servers import WebServer, self_signed, started
 
@@ -400,3 +409,32 @@ async def test_headers_that_are_not_the_callers_are_refused(
 async def test_a_method_is_one_of_those_that_are_known(allowed: Egress) -> None:
     with pytest.raises(InvalidRequest, match="method: expected one of"):
         await allowed.fetch("http://example.com/", method="CONNECT")
+
+
+async def test_only_a_certificate_at_home_is_left_unverified() -> None:
+    async def public(host: str, port: int) -> list[str]:
+        return ["93.184.216.34"]
+
+    egress = Egress(frozenset, public)
+    for url in ("https://far.example/", "https://93.184.216.34/"):
+        with pytest.raises(EgressRefused, match="left unverified"):
+            await egress.fetch(url, target=ConfiguredTarget(named=url, verify_tls=False))
+
+
+async def test_a_redirect_elsewhere_is_neither_at_home_nor_told_who_asks(server: WebServer, other: WebServer) -> None:
+    server.page("/", "", status=302, Location=other.url("/in"))
+    other.page("/in", "private")
+
+    async def sign(request: Any, handler: Any) -> Any:
+        request.headers["X-Proof"] = "me"
+        return await handler(request)
+
+    egress = Egress(frozenset)
+    with pytest.raises(EgressRefused):
+        await egress.fetch(server.url("/"), target=ConfiguredTarget(named=server.url("/"), middlewares=(sign,)))
+    named = Egress(lambda: {server.target})
+    server.page("/", "hi")
+    answer = await named.fetch(server.url("/"), target=ConfiguredTarget(middlewares=(sign,)))
+
+    assert (answer.text, other.asked) == ("hi", [])
+    assert [each.headers["X-Proof"] for each in server.asked] == ["me", "me"]

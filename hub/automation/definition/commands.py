@@ -12,7 +12,6 @@ from hub.core.schema import (
     All,
     AnyOf,
     In,
-    Invalid,
     Length,
     Match,
     Optional,
@@ -31,28 +30,38 @@ _NAME = All(string, Match(r"^[a-z0-9_]{1,64}$", msg=phrase("expected a name of a
 _TEXT = All(dynamic_text, Length(min=1, max=8_000))
 
 
-def _verified(value: Any) -> bool:
-    if not boolean(value):
-        raise Invalid(phrase("certificates are always verified here; leave it out"))
-    return True
+def request_fields(methods: tuple[str, ...]) -> dict[Any, Any]:
+    """Return the keys of a request beside its address, which `send_request` sends.
+
+    Args:
+        methods: Those that it may have; the first is its method by default.
+    """
+    return {
+        Optional("method", default=methods[0], description=f"One of {', '.join(methods)}."): All(
+            string, str.lower, In(methods)
+        ),
+        Optional("headers", default=dict, description="Headers, which may be templates or secrets."): {
+            string: AnyOf(dynamic_text, secret)
+        },
+        Optional("payload", description="The body."): dynamic_text,
+        Optional("content_type", description="What the body is, such as application/json."): string,
+        Optional("authentication", default="basic", description="How the password is told: basic or digest."): In(
+            ("basic", "digest")
+        ),
+        Optional("username", description="Who signs in."): string,
+        Optional("password", description="Its password."): secret,
+        Optional("timeout", default=TIMEOUT_S, description="Seconds until it is given up."): All(
+            number, Range(min=1, max=300)
+        ),
+        Optional("verify_ssl", default=True, description="Whether its certificate is verified; false at home only."): (
+            boolean
+        ),
+    }
 
 
 _REQUEST: Mapping[Any, Any] = {
     Required("url", description="The address; templates see what the call says."): AnyOf(_TEXT, secret),
-    Optional("method", default="get", description="get, patch, post, put or delete."): All(
-        string, str.lower, In(("get", "patch", "post", "put", "delete"))
-    ),
-    Optional("headers", default=dict, description="Headers, which may be templates or secrets."): {
-        string: AnyOf(dynamic_text, secret)
-    },
-    Optional("payload", description="The body."): dynamic_text,
-    Optional("content_type", description="What the body is, such as application/json."): string,
-    Optional("username", description="For basic authentication."): string,
-    Optional("password", description="For basic authentication."): secret,
-    Optional("timeout", default=TIMEOUT_S, description="Seconds until it is given up."): All(
-        number, Range(min=1, max=300)
-    ),
-    Optional("verify_ssl", default=True, description="Always true here."): _verified,
+    **request_fields(("get", "patch", "post", "put", "delete")),
 }
 
 SECTIONS = (

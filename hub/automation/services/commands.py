@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.automation.services.configured_request import send_request
 from hub.automation.services.tools import ToolFailed, use_tool
-from hub.core.errors import InvalidRequest, TimedOut
+from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
 from hub.core.phrases import phrase
 from hub.core.schema import ALLOW_EXTRA, Schema
 from hub.core.secret import Secret
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
-from hub.security.charset import decode
 from hub.security.egress import Egress
-from hub.security.egress_body import read_body
 from hub.template.contract import is_template
 from hub.template.engine import TemplateEngine
 from hub.tools.quoting import unquoted
 from hub.tools.registry import ToolRegistry
 
-BODY_LIMIT_BYTES = 1_000_000
 _ANYTHING = Schema({}, extra=ALLOW_EXTRA)
 _MARK = "homarus{}inserted"
 
@@ -121,47 +118,13 @@ class CommandServices:
     # --- rest_command ---
 
     async def _rest(self, given: Mapping[str, Any], call: ServiceCall) -> Mapping[str, Any]:
-        """Send a request; a host that the configuration names itself may be in the home's network."""
-        url = str(await self._text(given["url"], call.data))
-        headers = {name: str(await self._text(each, call.data)) for name, each in given["headers"].items()}
-        if "content_type" in given:
-            headers["Content-Type"] = given["content_type"]
-        if "username" in given or "password" in given:
-            from aiohttp import encode_basic_auth
-
-            password = given["password"].reveal() if "password" in given else ""
-            headers["Authorization"] = encode_basic_auth(given.get("username", ""), password)
-        body = (await self._text(given["payload"], call.data)).encode() if "payload" in given else None
-        try:
-            async with (
-                asyncio.timeout(given["timeout"]),
-                self._egress.open(
-                    url, method=given["method"].upper(), headers=headers, body=body, named=_named(given["url"])
-                ) as answer,
-            ):
-                encoding = answer.headers.get("Content-Encoding", "")
-                read = await read_body(answer.content.iter_any(), encoding, BODY_LIMIT_BYTES)
-                kind = answer.headers.get("Content-Type", "")
-                return {
-                    "content": _content(decode(read, answer.charset or ""), kind),
-                    "status": answer.status,
-                    "headers": dict(answer.headers),
-                }
-        except TimeoutError as error:
-            raise TimedOut(phrase("{url} did not answer in time", url=_shown(given["url"]))) from error
-
-    async def _text(self, value: Any, data: Mapping[str, Any]) -> str:
-        if isinstance(value, Secret):
-            value = value.reveal()
-        return str(await self._templates.render_async(value, data, parse_result=False)) if is_template(value) else value
-
-
-def _named(url: Any) -> str:
-    """Return the part of an address that names its host in the configuration itself; empty where a template does."""
-    text = url.reveal() if isinstance(url, Secret) else url
-    scheme, _, rest = text.partition("://")
-    host = rest.partition("/")[0].partition("?")[0]
-    return "" if is_template(scheme + host) or not host else f"{scheme}://{host}/"
+        """Send a request."""
+        answer = await send_request(self._egress, self._templates, given, call.data)
+        return {
+            "content": _content(answer.text, answer.headers.get("content-type", "")),
+            "status": answer.status,
+            "headers": dict(answer.sent_headers),
+        }
 
 
 def _shown(url: Any) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -246,6 +247,7 @@ class HomeAssistantBridge:
         registry = self._host.entities.registry
         is_new = registry.entity_id_of(SOURCE, description.unique_id) is None
         handle = self._handles[id] = self._host.entities.add(description, self._commands(id), SOURCE)
+        handle.refresh = partial(self.call, "homeassistant", "update_entity", {"entity_id": id}, {})
         if is_new:
             own = _labels(entry, labels)
             device_id = registry.update("entity", handle.entity_id, exposed=is_exposed, labels=own).device_id

@@ -27,7 +27,7 @@ PROVIDES = "provides"
 _CHANGES = ("service_registered", "service_removed")
 OURS = frozenset({"automation", "script", "scene", "person", "homeassistant", "persistent_notification", "hub", "zone"})
 """Domains whose services would do something to Home Assistant itself, or to what only it has."""
-OF_THEIRS = frozenset({"homeassistant.update_entity", "homeassistant.reload_config_entry"})
+OF_THEIRS = frozenset({"homeassistant.reload_config_entry"})
 _log = logging.getLogger(__name__)
 
 CallTheirs = Callable[[str, str, Mapping[str, Any], bool], Any]

@@ -12,7 +12,6 @@ from hub.automation.definition.commands import SECTIONS
 from hub.automation.services.commands import CommandServices
 from hub.automation.services.tools import ToolFailed
 from hub.core.errors import Forbidden, HubError
-from hub.core.schema import SchemaError
 from hub.core.secret import Secret
 from hub.security.egress import Egress
 from hub.template.engine import TemplateEngine
@@ -133,8 +132,3 @@ async def test_only_what_changed_is_registered_again(wired: Wired) -> None:
     assert wired.desk.services.get("shell_command", "a") is before
     assert wired.desk.services.get("shell_command", "b") is None
     assert wired.desk.services.get("shell_command", "c") is not None
-
-
-def test_certificates_cannot_be_left_unverified(wired: Wired) -> None:
-    with pytest.raises(SchemaError, match="always verified"):
-        wired.apply(rest_command={"a": {"url": "https://a.example", "verify_ssl": False}})

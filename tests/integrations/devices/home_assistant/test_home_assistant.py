@@ -256,7 +256,7 @@ async def test_services_of_its_integrations_have_their_own_names_here(hub: Conne
     core.services = {
         "notify": {"alexa": {"name": "Alexa"}},
         "light": {"turn_on": {}},
-        "homeassistant": {"restart": {}, "update_entity": {}},
+        "homeassistant": {"restart": {}, "reload_config_entry": {}},
         "recipes": {"suggest": {"response": {"optional": False}}},
     }
     hub.parts.states.set("light.counter", "off")  # taken here, so that the bridged one is called otherwise
@@ -277,7 +277,7 @@ async def test_services_of_its_integrations_have_their_own_names_here(hub: Conne
     kept_in = hub.parts.home.storage / "integrations"
     await until(lambda: list(kept_in.glob("*/provides.json")))
     kept = await JsonStorage(next(kept_in.glob("*/provides.json"))).load({})
-    assert kept["services"] == ["homeassistant.update_entity", "notify.alexa", "recipes.suggest"]
+    assert kept["services"] == ["homeassistant.reload_config_entry", "notify.alexa", "recipes.suggest"]
 
 
 async def test_services_come_and_go_with_those_there(hub: Connected, core: CoreDouble) -> None:
