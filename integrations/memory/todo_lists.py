@@ -209,7 +209,7 @@ class MemoryLists:
             list_title(which or _TO_DO),
             object_id=f"{name}_list" if which == _SHOPPING else name,  # as Home Assistant calls its own
             icon="mdi:cart" if which == _SHOPPING else None,
-            attributes={"supported_features": FEATURES | DUE_AND_DESCRIPTION},
+            attributes={"supported_features": FEATURES | DUE_AND_DESCRIPTION, "kept_by": SOURCE},
         )
         made = commands(_MemoryList(self, which), self.zone, lambda: self._lists[which].cause)
         self._lists[which] = self._add(description, made, source=SOURCE)

@@ -35,6 +35,8 @@ _PICTURE = frozenset({"entity_picture", "access_token"})
 """Where its pictures are there, and a key to them: ours are where the hub serves them."""
 _BROKEN = (aiohttp.ClientError, OSError, HubError, TimeoutError, ValueError, LookupError, TypeError, AttributeError)
 MQTT = "mqtt"
+_NAMING = frozenset({"update_item", "remove_item"})
+"""Services of lists that name items which are there."""
 _OURS = frozenset({"automation", "script", "person"})
 """Domains whose states the hub believes to be its own."""
 _log = logging.getLogger(__name__)
@@ -269,11 +271,22 @@ class HomeAssistantBridge:
 
     def _command(self, id: str, domain: str, service: str) -> Command:
         async def run(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+            if domain == "todo" and service in _NAMING:
+                data = await self._as_written(id, data)
             answers = (domain, service) in ANSWERING
             told = await self.call(domain, service, data, {"entity_id": id}, answers=answers)
             return told.get(id) if isinstance(told, Mapping) else None
 
         return run
+
+    async def _as_written(self, id: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the data with the items of a list as they are written there, since people do not say capitals."""
+        told = await self.call("todo", "get_items", {}, {"entity_id": id}, answers=True)
+        items = (told.get(id) or {}).get("items") or () if isinstance(told, Mapping) else ()
+        written = {text.casefold(): text for each in items if (text := str(each.get("summary")))}
+        said = data["item"]
+        names = [written.get(each.casefold(), each) for each in ([said] if isinstance(said, str) else said)]
+        return {**data, "item": names[0] if isinstance(said, str) else names}
 
     def _picture(self, id: str) -> TakePicture | None:
         domain = id.partition(".")[0]

@@ -162,7 +162,7 @@ def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn:
             step = listen(intent, results, language, turn.previous)
             return step or _not_understood(results[search_limit(intent) :], turn)
         case "ListAdd" | "ListOff" | "ListShow":
-            return keep_list(intent, results, language)
+            return keep_list(intent, results, language, has_home={"get_state", "call_service"} <= set(turn.tools))
         case "Recall":
             step = memories.recall(intent, results, language, now, turn.said)
             if step != Say(reply("not_recalled", language)) or "get_state" not in turn.tools:

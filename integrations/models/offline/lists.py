@@ -11,11 +11,15 @@ from integrations.models.offline.entries import RecalledEntry, entries_in, lines
 from integrations.models.offline.hearing import ENDS, plain
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
 from integrations.models.offline.replies import reply
-from integrations.models.offline.steps import Call, Say, Step, StepResult
+from integrations.models.offline.steps import Call, Say, Step, StepResult, read_items, read_json
 
 ITEMS_LIMIT = 10
 """Items of one sentence."""
 LIST_LIMIT = 50
+LISTS_LIMIT = 100
+LOOK, CALL = "get_state", "call_service"
+KEPT_BY, MEMORY = "kept_by", "memory"
+"""The attribute of a list by which memory's own are known."""
 
 _THE_LIST = r"(?:my|our|the) (?:(?P<list>(?!to-?do|to do|task)[\w'-]+(?: (?!list\b)[\w'-]+)?) )?list"
 _ZH_LIST = r"(?:我的|我们的)?(?P<list>购物|买菜|采购|行李|打包|礼物|出行)?(?:清单|单子)(?:里面|里|上面|上|中)?"
@@ -93,6 +97,7 @@ _ASIDES = re.compile(
     re.IGNORECASE,
 )
 _USUAL = {ENGLISH: "shopping", CHINESE: "购物"}
+_LIST_WORD = re.compile(r"\b(?:my|our|the|lists?)\b|清单|列表|单子", re.IGNORECASE)
 _OURS = re.compile(r"\bour (?:[\w-]+ )?list\b|我们的\w{0,3}(?:清单|单子)", re.IGNORECASE)
 _SAME = {
     "买菜": "购物",
@@ -120,8 +125,21 @@ def about_a_list(text: str, language: str) -> RecognizedIntent | None:
     return None
 
 
-def keep_list(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:
-    """Add items to a list, remove them, or read the list."""
+def keep_list(
+    intent: RecognizedIntent, results: Sequence[StepResult], language: str, *, has_home: bool = False
+) -> Step:
+    """Add items to a list, remove them, or read the list.
+
+    Args:
+        has_home: Whether lists of the home may be looked at and written: one of that name is meant before memory's.
+    """
+    if has_home:
+        if not results:
+            return Call(LOOK, {"domain": "todo", "limit": LISTS_LIMIT})
+        entity_id = _list_of_home(results[0].output, intent.slots["list"])
+        if entity_id is not None:
+            return _in_home(intent, results[1:], language, entity_id)
+        results = results[1:]
     match intent.name:
         case "ListAdd":
             return _add(intent, results, language)
@@ -129,10 +147,46 @@ def keep_list(intent: RecognizedIntent, results: Sequence[StepResult], language:
             return _take_off(intent, results, language)
     if not results:
         return _look(intent.slots["list"])
-    found = [item for _, item in _on(results[0].output, intent.slots["list"])]
-    if not found:
-        return Say(reply("list_empty", language, list=intent.slots["list"]))
-    return Say(reply("list", language, list=intent.slots["list"], lines=lines(found)))
+    return _read([item for _, item in _on(results[0].output, intent.slots["list"])], intent, language)
+
+
+def _read(items: Sequence[str], intent: RecognizedIntent, language: str) -> Say:
+    which = intent.slots["list"]
+    if not items:
+        return Say(reply("list_empty", language, list=which))
+    return Say(reply("list", language, list=which, lines=lines(items)))
+
+
+def _list_of_home(output: str, which: str) -> str | None:
+    """Return the entity of a list that somebody else keeps, such as a Home Assistant; None if there is none."""
+    meant = set(_USUAL.values()) if which in _USUAL.values() else {which}
+    for each in read_items(output, "states"):
+        attributes, name = each.get("attributes"), str(each.get("name") or "")
+        is_memory = isinstance(attributes, dict) and attributes.get(KEPT_BY) == MEMORY
+        if not is_memory and _LIST_WORD.sub("", name).strip().lower() in meant:
+            return str(each.get("entity_id"))
+    return None
+
+
+def _in_home(intent: RecognizedIntent, results: Sequence[StepResult], language: str, entity_id: str) -> Step:
+    which, items = intent.slots["list"], intent.slots.get("items", "").split("\n")
+    if intent.name == "ListAdd":
+        if len(results) < len(items):
+            return _todo("add_item", entity_id, item=items[len(results)])
+        return Say(reply("list_added", language, list=which, lines=lines(items)))
+    if intent.name == "ListOff":
+        if not results:
+            return _todo("remove_item", entity_id, item=items)
+        return Say(reply("list_taken", language, list=which, lines=lines(items)))
+    if not results:
+        return _todo("get_items", entity_id, status=["needs_action"])
+    of_list = read_json(results[0].output).get(entity_id)
+    told = of_list.get("items") if isinstance(of_list, dict) else None
+    return _read([str(each.get("summary")) for each in told or () if isinstance(each, dict)], intent, language)
+
+
+def _todo(service: str, entity_id: str, **data: object) -> Call:
+    return Call(CALL, {"domain": "todo", "service": service, "data": {"entity_id": entity_id, **data}})
 
 
 def _add(intent: RecognizedIntent, results: Sequence[StepResult], language: str) -> Step:

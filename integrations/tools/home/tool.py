@@ -54,6 +54,7 @@ _TELLING = frozenset(
         ),
         *("humidity", "current_humidity", "volume_level", "media_title", "media_artist", "source", "percentage"),
         *("remaining", "finishes_at", "next_event", "next_rising", "next_setting", "message", "start_time", "end_time"),
+        "kept_by",
     }
 )
 _FOR_PAGES = frozenset({"entity_picture", "supported_features"})

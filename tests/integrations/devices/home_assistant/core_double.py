@@ -16,6 +16,7 @@ class CoreDouble:
     Attributes:
         called: The calls of services that came in.
         refuses: What it says to the next call instead of doing it.
+        answers: What services answer, by their names; others answer `{"said": "yes"}`.
     """
 
     def __init__(self) -> None:
@@ -26,6 +27,7 @@ class CoreDouble:
         self.exposed: dict[str, dict[str, bool]] = {}
         self.services: dict[str, dict[str, Any]] = {}
         self.called: list[dict[str, Any]] = []
+        self.answers: dict[str, dict[str, Any]] = {}
         self.refuses: str | None = None
         self.connections = 0
         self._sockets: dict[web.WebSocketResponse, dict[str, int]] = {}
@@ -128,7 +130,8 @@ class CoreDouble:
                 await socket.send_json({"id": id, "type": "result", "success": False, "error": error})
                 return
             self.called.append({key: value for key, value in asked.items() if key not in ("id", "type")})
-            answer = {"said": "yes"} if asked.get("return_response") else None
+            said = self.answers.get(f"{asked['domain']}.{asked['service']}", {"said": "yes"})
+            answer = said if asked.get("return_response") else None
             result = {"context": {"id": "02"}, "response": answer}
         else:
             raise AssertionError(f"Home Assistant has no command {type}")
