@@ -50,6 +50,7 @@ from hub.storage.homedir import Home
 from hub.timeline.component import TimelineComponent
 from hub.tools.component import ToolMethodsComponent, ToolsComponent
 from hub.update.component import UpdateComponent
+from hub.voice.component import VoiceComponent
 
 
 class Hub(Lifecycle):
@@ -134,6 +135,8 @@ class Hub(Lifecycle):
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
         self.agent_messages, self.pairings = messaging.agent_messages, messaging.pairings
         DeviceMessages(base, messaging, self.gateway, self.nodes)
+        voice = VoiceComponent(base, messaging, agents, self.models, self.entities, people)
+        self.satellites_here = voice.satellites
         subagents = SubagentsComponent(base, db=self.db, agents=agents, messaging=messaging)
         self.subagents, self.exchanges = subagents.subagents, subagents.exchanges
         skills = SkillsComponent(
@@ -216,6 +219,7 @@ class Hub(Lifecycle):
             AgentEditingComponent(base, agents=agents, models=self.models, tools=self.tools, apply=self.apply),
             sandboxes,
             nodes,
+            voice,
             PairingComponent(messaging.pairings, messaging.router, self.channels, base.config, self._reload),
             integrations,
             models,

@@ -9,7 +9,9 @@ from pathlib import Path
 from hub.integration.catalog import find
 
 HUB = Path(__file__).parents[1] / "hub"
-WORDS = frozenset({"files", "home", "line", "media", "message", "notes", "schedule", "sessions", "template"})
+WORDS = frozenset(
+    {"files", "home", "line", "media", "message", "notes", "schedule", "sessions", "speech", "template", "voice"}
+)
 """Domains that are ordinary words of the hub too: keys of answers, groups of tools."""
 OTHER_MEANINGS = frozenset(
     {
@@ -34,13 +36,13 @@ OTHER_MEANINGS = frozenset(
         ("sandbox/schema.py", "docker"),  # a key of an agent's configuration
         ("sandbox/schema.py", "bubblewrap"),  # another
         ("sandbox/cli.py", "docker"),  # the name of a program
-        ("voice/methods/talk.py", "speech"),  # a key of the wire protocol
-        ("nodes/offered_tools.py", "mcp"),  # another
+        ("nodes/offered_tools.py", "mcp"),  # a key of the wire protocol
         ("messaging/outbox/markup.py", "irc"),  # a flavour of markup
         ("doctor/audit/audit_context.py", "shell"),  # a group of tools
         ("timeline/hub_sources.py", "shell"),  # a key of what an approval is about
         ("messaging/outbox/markup.py", "whatsapp"),  # a flavour of markup
-        ("messaging/outbox/replies.py", "voice"),  # a directive in answers
+        ("voice/authority.py", "calendar"),  # a tool
+        ("voice/authority.py", "calculator"),  # another
         ("nodes/cli/node.py", "imessage"),  # what a node offers, and its option
     }
 )

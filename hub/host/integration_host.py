@@ -48,6 +48,7 @@ from hub.host.registrars import (
     HostPages,
     HostRoutes,
     HostSandboxes,
+    HostSatellites,
     HostServices,
     HostStates,
     HostTools,
@@ -76,6 +77,7 @@ from hub.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from hub.nodes.phones import Phones
+    from hub.voice.satellites import SatelliteRegistry
 
 
 class HubParts(Protocol):
@@ -111,6 +113,7 @@ class HubParts(Protocol):
     pages: PageTable
     nodes: NodeRegistry
     phones_here: Callable[[], Phones]
+    satellites_here: Callable[[], SatelliteRegistry]
     entities: HomeEntities
     targets: Targets
     sandboxes: Sandboxes
@@ -127,10 +130,10 @@ class HubParts(Protocol):
 class IntegrationHost:
     """The hub as one integration sees it.
 
-    What is added through `channels`, `tools`, `models`, `memory`, `nodes`, `sandboxes`, `services`, `commands`,
-    `methods`, `routes`, `pages`, `events`, `hooks`, `bus`, `states`, `entities` and `spawn` is undone in reverse order
-    when set-up fails and when the integration is reloaded or unloaded. Each `add` returns a function that undoes it
-    earlier.
+    What is added through `channels`, `tools`, `models`, `memory`, `nodes`, `sandboxes`, `satellites`, `services`,
+    `commands`, `methods`, `routes`, `pages`, `events`, `hooks`, `bus`, `states`, `entities` and `spawn` is undone in
+    reverse order when set-up fails and when the integration is reloaded or unloaded. Each `add` returns a function that
+    undoes it earlier.
 
     Args:
         domain: The integration.
@@ -146,6 +149,7 @@ class IntegrationHost:
         self.memory = HostMemory(hub.memory, registrations)
         self.nodes = HostNodes(hub.nodes, hub.phones_here, registrations)
         self.sandboxes = HostSandboxes(hub.sandboxes, registrations)
+        self.satellites = HostSatellites(hub.satellites_here, registrations)
         self.services = HostServices(hub.services, registrations, domain)
         self.commands = HostCommands(hub.commands, registrations)
         self.credentials = HostCredentials(hub.gateway)

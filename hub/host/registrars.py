@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
 
     from hub.nodes.phones import Carrier, Phone, Phones
+    from hub.voice.contract import Line, Satellite
+    from hub.voice.satellites import SatelliteRegistry
 
 
 class HostChannels:
@@ -211,6 +213,34 @@ class HostSandboxes:
     def registry(self) -> Sandboxes:
         """All sandboxes."""
         return self._sandboxes
+
+
+class HostSatellites:
+    """The satellites of an integration, and all of them; the first use imports what listens and speaks."""
+
+    def __init__(self, satellites: Callable[[], SatelliteRegistry], registrations: Registrations) -> None:
+        self._satellites, self._registrations = satellites, registrations
+
+    def add(self, satellite: Satellite) -> tuple[Line, Callable[[], Any]]:
+        """Add a satellite; return its line, and a function that removes it.
+
+        Raises:
+            Conflict: There is one with that id.
+            InvalidRequest: The id is no slug.
+        """
+        self._registrations.require_open()
+        line, remove = self._satellites().add(satellite)
+        return line, self._registrations.keep(remove)
+
+    def configure(self, section: Mapping[str, Any]) -> None:
+        """Put the valid section `voice` into force, until the integration is unloaded."""
+        self._satellites().configure(section)
+        self._registrations.keep(lambda: self._satellites().configure({}))
+
+    @property
+    def registry(self) -> SatelliteRegistry:
+        """All satellites, for calling."""
+        return self._satellites()
 
 
 class HostHooks:

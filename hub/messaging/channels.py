@@ -83,6 +83,12 @@ class ChannelRegistry:
         """Whether this is the channel of the hub's own conversations."""
         return name == self._home
 
+    def takes_whole_messages(self, name: str) -> bool:
+        """Whether each message of a channel is whole, so that none waits for more of its sender."""
+        return self.is_home(name) or any(
+            each.channel.limits.is_speech for each in self.all() if each.channel.name == name
+        )
+
     def serves(self, session_key: str) -> bool:
         """Whether messages of a conversation may come through a chat app: its own, or any in a main conversation."""
         apps = {name for name, _ in self._attached} - {self._home}

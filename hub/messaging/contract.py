@@ -224,6 +224,7 @@ class ChannelLimits(Struct, frozen=True):
         people_begin: Whether people have to write first: a bot cannot begin a direct chat there.
         weak_identity: Whether the platform proves senders too weakly for an owner's rights: they are the person they
             say, and what takes an owner asks one elsewhere.
+        is_speech: Whether messages are spoken: each is whole, and does not wait for more of its sender.
     """
 
     text: int = 4_000
@@ -241,6 +242,7 @@ class ChannelLimits(Struct, frozen=True):
     threads: bool = False
     people_begin: bool = False
     weak_identity: bool = False
+    is_speech: bool = False
 
 
 class ChannelState(StrEnum):

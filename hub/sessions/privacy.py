@@ -15,8 +15,9 @@ from hub.sessions.session import Session
 _NOT_PLAIN = re.compile(r"[^a-z0-9_-]+")
 _ROOM_LIMIT = 40
 _HASH_DIGITS = 20
-_API = "api"
-"""The channel of `/v1`, whose callers name their conversations as they like, as those of the home channel do."""
+_NAMED = frozenset({"api", "voice"})
+"""The channels of `/v1`, whose callers name their conversations as they like, as those of the home channel do, and of
+satellites, whose conversations are named after a device."""
 MEMORY_TOOLS = "group:memory"
 """How rules on tools name those of memory."""
 _PERSONAL = (SessionKind.MAIN, SessionKind.DIRECT, SessionKind.SUBAGENT, SessionKind.CRON)
@@ -88,7 +89,7 @@ def _may_be_with(key: SessionKey, person_id: str | None, people: People) -> bool
         return other.id == person_id
     if key.channel is not None:
         # On a platform, anyone without an identity in this home is a stranger.
-        return key.channel == _API or people.is_home_channel(key.channel)
+        return key.channel in _NAMED or people.is_home_channel(key.channel)
     if (other := people.by_id(peer)) is not None:
         return other.id == person_id
     return not is_identity(peer)

@@ -129,7 +129,8 @@ class Satellite(Protocol):
         """Show what goes on, by lights or on a screen. Never raises.
 
         Args:
-            text: What was heard (`processing`), what is said (`responding`), or why it failed (`idle`).
+            text: The wake word (`listening`), what was heard (`processing`; first without), what is said
+                (`responding`), or why it failed (`idle`).
         """
         ...
 
@@ -241,7 +242,9 @@ class SpeechHeard(Struct, frozen=True):
 
 
 class Satellites(Protocol):
-    """All satellites of the home; an integration has it as `host.satellites`, where `add` is undone on unload."""
+    """All satellites of the home; an integration has it as `host.satellites.registry`, and adds its own by
+    `host.satellites.add`, which is undone on unload.
+    """
 
     def add(self, satellite: Satellite) -> tuple[Line, Callable[[], Any]]:
         """Add a satellite; return its line, and a function that removes it.
@@ -273,8 +276,8 @@ class Satellites(Protocol):
         """
         ...
 
-    async def play(self, id: str, sound: Sound) -> None:
-        """Play a sound there, in turn.
+    async def play(self, id: str, sound: Sound) -> bool:
+        """Play a sound there, in turn; return whether it was played to its end, and not stopped.
 
         Raises:
             HubError: See `say`.

@@ -37,6 +37,7 @@ OWN_PREFIXES = (
     "subagent_",
     "timeline_",
     "update_",
+    "voice_",
 )
 OWN_EVENTS = frozenset(
     {

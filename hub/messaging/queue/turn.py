@@ -41,6 +41,8 @@ from hub.sessions.session import SessionOrigin
 
 BY_HUB = "by_hub"
 """The option of a message whose words are the hub's own, such as one that asks for a greeting."""
+PLACE = "place"
+"""The option of a message that says for the prompt where it was said; set by the hub alone."""
 QUEUED_TITLE = "[Queued messages while agent was busy]"
 DROPPED_TITLE = "[Dropped {count} earlier messages because too many were waiting]"
 BULLET_CHARS = 160
@@ -141,7 +143,7 @@ class TurnRequests:
             context=self._router.with_present_rights(content.context, newest.address, turn.session_key),
             model=options.get("model"),
             thinking=options.get("thinking"),
-            configured_prompt=group.system_prompt if group is not None else None,
+            configured_prompt=group.system_prompt if group is not None else options.get(PLACE),
             extra_system_prompt=options.get("extra_system_prompt"),
             timeout_s=options.get("timeout_s"),
             inbox_id=turn.first.row_id,
@@ -160,8 +162,10 @@ class TurnRequests:
         )
 
     def gap_ms(self, channel: str) -> int:
-        """Return how long text waits for more from its sender, in ms; none in the hub's own conversations."""
-        return 0 if self._outbox.channels.is_home(channel) else self._router.settings.queue.debounce_ms(channel)
+        """Return how long text waits for more from its sender, in ms; not at all where each message is whole."""
+        if self._outbox.channels.takes_whole_messages(channel):
+            return 0
+        return self._router.settings.queue.debounce_ms(channel)
 
     def close_interrupted(
         self,

@@ -126,7 +126,7 @@ class VoiceCallChannel(ApiChannel):
 
     name = NAME
     _api: TwilioApi
-    limits = ChannelLimits(text=TEXT_LENGTH, weak_identity=True)
+    limits = ChannelLimits(text=TEXT_LENGTH, weak_identity=True, is_speech=True)
 
     def __init__(
         self, config: VoiceAccount, voice: Voice, clock: Clock, fire: Callable[[str, dict[str, Any]], object]

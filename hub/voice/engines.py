@@ -1,0 +1,97 @@
+"""What hears and what speaks at a satellite, with its time limits and what is done when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError, TimedOut, Unavailable
+from hub.core.phrases import phrase
+from hub.models.registry import ModelRegistry
+from hub.models.speaker import speak
+from hub.models.transcriber import transcriber
+from hub.voice.contract import Sound
+from hub.voice.settings import SatelliteSettings
+from hub.voice.sound import as_wav, read_wav
+
+_log = logging.getLogger(__name__)
+
+HEARING_S = 30.0
+SPEAKING_S = 30.0
+FLOOR = "espeak-ng"
+"""A model of what speaks on this machine that works wherever the program is installed."""
+
+Made = TypeVar("Made")
+
+
+class VoiceEngines:
+    """Turns what was said into text, and text into sound.
+
+    Args:
+        usual_ear: Returns the model that hears voice messages; None if none is named.
+    """
+
+    def __init__(self, models: ModelRegistry, clock: Clock, usual_ear: Callable[[], str | None]) -> None:
+        self._models, self._clock, self._usual_ear = models, clock, usual_ear
+
+    async def text_of(self, samples: bytes, settings: SatelliteSettings, language: str | None) -> str:
+        """Return what was said, without spaces around it; empty if it was no speech.
+
+        Args:
+            samples: 16-bit samples at `RATE`.
+
+        Raises:
+            HubError: Nothing hears, or it failed, or took too long.
+        """
+        ref = settings.transcription_model or self._usual_ear() or self._models.speech_ref
+        if ref is None:
+            raise Unavailable(phrase("nothing turns speech into text: set `voice:` or transcription_model"))
+        recording = await asyncio.to_thread(as_wav, Sound(samples))
+        hearing = transcriber(self._models, ref)(recording, "satellite.wav", language)
+        late = phrase("{model} did not say what was said within {seconds} s", model=ref, seconds=int(HEARING_S))
+        return (await within(self._clock, hearing, HEARING_S, late)).strip()
+
+    async def sound_of(self, text: str, settings: SatelliteSettings, language: str | None) -> Sound:
+        """Return a text as sound; where what should speak fails, what speaks on this machine does.
+
+        Raises:
+            HubError: Nothing speaks.
+        """
+        try:
+            return await self._spoken(text, settings.speech_model, settings.voice, language)
+        except HubError as error:
+            local = self._models.speech_ref
+            if local is None:
+                raise
+            _log.warning("what should speak failed, and %s speaks instead: %s", FLOOR, error.message)
+            return await self._spoken(text, f"{local.rpartition('/')[0]}/{FLOOR}", "", language)
+
+    async def _spoken(self, text: str, ref: str | None, voice: str, language: str | None) -> Sound:
+        late = phrase("what speaks did not answer within {seconds} s", seconds=int(SPEAKING_S))
+        speaking = speak(self._models, ref, text, voice, "wav", language)
+        data = await within(self._clock, speaking, SPEAKING_S, late)
+        sound = await asyncio.to_thread(read_wav, data)
+        if sound is None or not sound.samples:
+            raise Unavailable(phrase("what speaks gave no WAV file"))
+        return sound
+
+
+async def within(clock: Clock, work: Awaitable[Made], limit_s: float, late: str) -> Made:
+    """Return what work comes to; it is cancelled when it takes longer, or when this is.
+
+    Raises:
+        TimedOut: It took longer; `late` says so.
+    """
+    task = asyncio.ensure_future(work)
+    limit = asyncio.ensure_future(clock.sleep(limit_s))
+    try:
+        await asyncio.wait((task, limit), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise TimedOut(late)
+        return task.result()
+    finally:
+        for each in (task, limit):
+            each.cancel()

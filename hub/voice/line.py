@@ -1,0 +1,490 @@
+"""The hub at one satellite: it hears, has what was said answered, and speaks; a turn at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import Any, Protocol
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError, TimedOut, Unavailable
+from hub.core.phrases import phrase
+from hub.core.tasks import TaskOwner
+from hub.messaging.texts import say
+from hub.voice.chimes import Chime, chime
+from hub.voice.contract import CanChooseWakeWords, Satellite, SatelliteInfo, Sound, Stage
+from hub.voice.engines import VoiceEngines, within
+from hub.voice.mouth import Mouth, Utterance, joined
+from hub.voice.segmenter import PCM, Segmenter, SpeechBegan
+from hub.voice.settings import VoiceSettings
+from hub.voice.turn import Outcome, Turn, asks_back, is_stop
+
+_log = logging.getLogger(__name__)
+
+SILENCE_S = 8.0
+"""Nobody speaks any more who has not begun to."""
+STALLED_S = 4.0
+"""A device that sends nothing for so long while somebody speaks sends no more."""
+LONGEST_S = 70.0
+ANSWER_S = 90.0
+"""What takes longer is said when it comes."""
+UNWANTED_KEPT = 100
+_FRAME_BYTES = PCM.frame_bytes
+
+
+class _Late(TimedOut):
+    """The answer takes longer than anybody waits."""
+
+
+class LineHome(Protocol):
+    """What a line needs of the registry."""
+
+    clock: Clock
+    engines: VoiceEngines
+    settings: VoiceSettings
+    tasks: TaskOwner
+
+    def describe(self, line: SatelliteLine) -> None:
+        """Take over what a device says of itself, and its room."""
+
+    def show(self, line: SatelliteLine) -> None:
+        """Show what a satellite does in its entity."""
+
+    def tell(self, line: SatelliteLine, turn: Turn, stage: str, about: dict[str, Any]) -> None:
+        """Tell of a stage of a turn."""
+
+    def fire_stopped(self, id: str) -> None:
+        """Tell that what sounds there is to end."""
+
+    def keep(self, turn: Turn) -> None:
+        """Keep a turn that has ended."""
+
+    def abort(self, run_id: str) -> None:
+        """Stop a run."""
+
+    def language_of(self, person: str | None) -> str:
+        """Return what a person speaks, else the home's language."""
+        ...
+
+    async def compare(self, turn: Turn) -> None:
+        """Decide who is the nearest of those that have heard the same words."""
+
+    async def deliver(self, line: SatelliteLine, turn: Turn, note: str) -> None:
+        """Have what was said answered."""
+
+
+class SatelliteLine:
+    """The line of a satellite; see `hub.voice.contract.Line`.
+
+    Attributes:
+        info: What the device said last of itself.
+        settings: What holds for it.
+        stage: What it does.
+        turn: What goes on there; None between turns.
+    """
+
+    def __init__(self, satellite: Satellite, home: LineHome) -> None:
+        self.satellite = satellite
+        self._home, self._clock, self._tasks = home, home.clock, home.tasks
+        self.info: SatelliteInfo = satellite.info
+        self.settings = home.settings.of(self.info)
+        self.stage = Stage.IDLE
+        self.is_connected = False
+        self.turn: Turn | None = None
+        self.mouth = Mouth(
+            satellite,
+            self._clock,
+            self._tasks,
+            self._sound_of,
+            tell=self._speaks,
+            failed=self._not_spoken,
+            silent=self._silent,
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._segmenter = Segmenter(self.settings.silence_ms)
+        self._fed = bytearray()
+        self._fed_at = 0.0
+        self._unwanted: deque[str] = deque(maxlen=UNWANTED_KEPT)
+        self._note = ""
+        self._awaited: Turn | None = None
+
+    # --- what the device says ---
+
+    def wake(self, word: str | None = None) -> None:
+        """Begin a turn; see `Line.wake`."""
+        if is_stop(word):
+            self.stop()
+            return
+        self._home.fire_stopped(self.info.id)
+        if (awaited := self._awaited) is not None:  # it was asked to listen, and begins to
+            self._awaited = None
+            self._begin(awaited)
+            return
+        if (turn := self.turn) is not None and turn.is_listening and turn.is_follow_up and not turn.is_speech:
+            turn.wake_word = word
+            return
+        self._interrupt()
+        self._begin(self._new_turn(word))
+        if self.settings.sounds and not self.info.wakes_itself:
+            self._chime(Chime.WAKE)
+
+    def feed(self, samples: bytes) -> None:
+        """Hear; see `Line.feed`."""
+        turn = self.turn
+        if turn is None or not turn.is_listening:
+            if self.info.always_sends:
+                self._overhear(samples)
+            return
+        self._fed += samples
+        self._fed_at = self._clock.monotonic()
+        for at in range(0, len(samples) - _FRAME_BYTES + 1, _FRAME_BYTES):
+            turn.loudness = max(turn.loudness, PCM.power(samples[at : at + _FRAME_BYTES]))
+        for each in self._segmenter.feed(samples):
+            if isinstance(each, SpeechBegan):
+                turn.is_speech = True
+                continue
+            turn.hear(each.sound)
+            return
+
+    def end(self) -> None:
+        """Hear no more; see `Line.end`."""
+        if (turn := self.turn) is not None:
+            turn.hear(bytes(self._fed) if turn.is_speech else None)
+
+    def heard(self, text: str) -> None:
+        """Take words; see `Line.heard`."""
+        if self.turn is None or not self.turn.is_listening:
+            self.wake()
+        if self.turn is not None:
+            self.turn.hear(text)
+
+    def stop(self) -> None:
+        """End what goes on; see `Line.stop`."""
+        turn = self.turn
+        self._interrupt()
+        if turn is not None and turn.run_id is not None:
+            self._home.abort(turn.run_id)
+        self._home.fire_stopped(self.info.id)
+
+    def connected(self, *, is_connected: bool) -> None:
+        """Note whether the device can be reached; see `Line.connected`."""
+        if is_connected is self.is_connected:
+            return
+        self.is_connected = is_connected
+        if not is_connected:
+            away = Unavailable(phrase("{satellite} was disconnected", satellite=self.info.name))
+            self.mouth.fail(away)
+            if self.turn is not None:
+                self._finish(self.turn, Outcome.FAILED, away.message)
+        else:
+            self._choose_wake_words()
+        self._home.show(self)
+
+    def changed(self) -> None:
+        """Take over what the device says of itself now; see `Line.changed`."""
+        self.info = self.satellite.info
+        self.configure()
+
+    # --- what the hub does ---
+
+    def configure(self) -> None:
+        """Take over the settings."""
+        before, self.settings = self.settings, self._home.settings.of(self.info)
+        if before.wake_words != self.settings.wake_words:
+            self._choose_wake_words()
+        self._home.describe(self)
+
+    def close(self) -> None:
+        """End: the satellite is removed."""
+        self.mouth.fail(Unavailable(phrase("{satellite} was disconnected", satellite=self.info.name)))
+        if self.turn is not None:
+            self._finish(self.turn, Outcome.INTERRUPTED)
+
+    @property
+    def language(self) -> str | None:
+        """What is spoken there."""
+        return self.settings.language or self.info.language or self._home.language_of(self.settings.person)
+
+    def say(self, text: str, language: str | None = None, *, before: Sound | None = None) -> Utterance:
+        """Say something after what is being said.
+
+        Raises:
+            Unavailable: It is away.
+        """
+        self.require_connected()
+        return self.mouth.say(text, language or self.language, before=before)
+
+    def require_connected(self) -> None:
+        """Check that the device can be reached.
+
+        Raises:
+            Unavailable: It cannot.
+        """
+        if not self.is_connected:
+            raise Unavailable(phrase("{satellite} is away", satellite=self.info.name))
+
+    async def answer(self, text: str, run_id: str | None) -> None:
+        """Say a message of the conversation; returns when it sounds, or when what nobody asked for has sounded.
+
+        Raises:
+            HubError: It cannot be said.
+        """
+        if run_id is not None and run_id in self._unwanted:
+            return
+        self.require_connected()
+        turn = self.turn
+        is_answer = turn is not None and turn.run_id is not None and run_id in (None, turn.run_id)
+        if turn is not None and is_answer:
+            self._mark(turn, "answer")
+            turn.answer.append(text)
+        utterance = self.mouth.say(text, self.language, run_id=turn.run_id if turn is not None and is_answer else None)
+        await (utterance.began if is_answer else utterance.ended)
+
+    async def listen(self, turn: Turn) -> None:
+        """Let the device listen, and begin a turn.
+
+        Raises:
+            HubError: It cannot.
+        """
+        self._awaited = turn
+        turn.is_follow_up = True
+        try:
+            await self.satellite.listen()
+        finally:
+            waits, self._awaited = self._awaited is turn, None
+        if waits:
+            self._interrupt()
+            self._begin(turn)
+
+    def new_turn(self) -> Turn:
+        """Return a turn that `listen` begins."""
+        return self._new_turn(None)
+
+    def answer_ended(self) -> None:
+        """No more of the present answer comes; it is over when it has been said."""
+        if (turn := self.turn) is not None:
+            turn.is_run_over = True
+            if not self.mouth.is_busy:
+                turn.complete.set()
+
+    # --- a turn ---
+
+    def _new_turn(self, word: str | None) -> Turn:
+        return Turn(self.info.id, self._clock.time(), self._clock.monotonic(), word)
+
+    def _begin(self, turn: Turn) -> None:
+        turn.began, turn.began_at = self._clock.monotonic(), self._clock.time()
+        self.turn = turn
+        self._segmenter = Segmenter(self.settings.silence_ms, noise=self._segmenter.noise)
+        self._fed.clear()
+        self._fed_at = turn.began
+        self.mouth.hold()
+        self._become(Stage.LISTENING, turn.wake_word or "")
+        self._tell(turn, "wake", {"wake_word": turn.wake_word} if turn.wake_word else {})
+        self._task = self._tasks.spawn(self._run(turn), name=f"turn at {self.info.id}")
+        if turn.wake_word is None:
+            turn.decided.set()
+        else:
+            self._tasks.spawn(self._home.compare(turn), name=f"who is nearest to {self.info.id}")
+
+    async def _run(self, turn: Turn) -> None:
+        try:
+            outcome = await self._outcome(turn)
+        except HubError as error:
+            await self._fail(turn, error)
+            return
+        except Exception as error:
+            await self._fail(turn, Unavailable(phrase("an error of the program: {error}", error=repr(error)[:200])))
+            raise
+        self._finish(turn, outcome, turn.error)
+        if outcome is Outcome.ANSWERED and turn.question is None and self.turn is None:
+            await self._follow_up(turn)
+
+    async def _outcome(self, turn: Turn) -> Outcome:
+        said = await self._listened(turn)
+        self._mark(turn, "heard")
+        self.mouth.release()
+        if not said:
+            return Outcome.SILENCE if said is None else Outcome.NOISE
+        await turn.decided.wait()
+        self._become(Stage.PROCESSING)
+        text = said if isinstance(said, str) else await self._text_of(said)
+        if not text.strip():
+            return Outcome.NOISE
+        turn.text = text
+        self._mark(turn, "text", text=text)
+        self._become(Stage.PROCESSING, text)
+        if turn.question is not None:
+            return Outcome.ANSWERED
+        if is_stop(text):
+            self._home.fire_stopped(self.info.id)
+            return Outcome.ANSWERED
+        await self._ask(turn)
+        return Outcome.FAILED if turn.error else Outcome.ANSWERED
+
+    async def _listened(self, turn: Turn) -> bytes | str | None:
+        """Return what was said, when it has ended, as the device says or as is heard."""
+        while not turn.said.done():
+            now = self._clock.monotonic()
+            quiet_s = self._fed_at + STALLED_S if turn.is_speech else turn.began + SILENCE_S
+            left_s = min(quiet_s, turn.began + LONGEST_S) - now
+            if left_s <= 0:
+                self.end()
+                break
+            sleeping = asyncio.ensure_future(self._clock.sleep(left_s))
+            try:
+                await asyncio.wait((turn.said, sleeping), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                sleeping.cancel()
+        return turn.said.result()
+
+    async def _text_of(self, samples: bytes) -> str:
+        return await self._home.engines.text_of(samples, self.settings, self.language)
+
+    async def _sound_of(self, text: str, language: str | None) -> Sound:
+        return await self._home.engines.sound_of(text, self.settings, language)
+
+    async def _ask(self, turn: Turn) -> None:
+        """Have the agent answer, until all was said."""
+        note, self._note = self._note, ""
+        await self._home.deliver(self, turn, note)
+        late = phrase("there is no answer within {seconds} s; it is said when it comes", seconds=int(ANSWER_S))
+        while not turn.complete.is_set():
+            try:
+                await within(self._clock, turn.complete.wait(), ANSWER_S, late)
+            except TimedOut as error:
+                if not self.mouth.is_busy:  # else it is a long answer
+                    raise _Late(error.message) from error
+        if not turn.answer and not turn.error:
+            self._mark(turn, "answer")
+
+    async def _follow_up(self, turn: Turn) -> None:
+        if not (self.settings.follow_up and turn.answer and asks_back(turn.answer[-1])):
+            return
+        try:
+            await self.listen(self.new_turn())
+        except HubError as error:
+            _log.info("%s cannot listen for an answer: %s", self.info.id, error.message)
+
+    async def _fail(self, turn: Turn, error: HubError) -> None:
+        """Tell who stands there that it failed, aloud if that can be."""
+        _log.warning("%s: %s", self.info.id, error.message)
+        is_here = self.is_connected and self.turn is turn
+        self._finish(turn, Outcome.FAILED, error.message)
+        if is_here:
+            if self.settings.sounds:
+                self.mouth.play(chime(Chime.ERROR))
+            key = "voice.late" if isinstance(error, _Late) else "voice.failed"
+            self.mouth.say(say(key, self.language or "en"), self.language)
+
+    def _finish(self, turn: Turn, outcome: Outcome, error: str = "") -> None:
+        """End a turn, once."""
+        if turn.outcome is not None:
+            return
+        turn.outcome, turn.error = outcome, error
+        if turn.question is not None and not turn.question.done():
+            if outcome is Outcome.FAILED:
+                turn.question.set_exception(Unavailable(error))
+                turn.question.exception()
+            else:
+                turn.question.set_result(turn.text)
+        if self.turn is turn:
+            self.turn = None
+            self.mouth.release()
+            if self._task is not None and self._task is not asyncio.current_task():
+                self._task.cancel()
+            if not self.mouth.is_busy:
+                self._become(Stage.IDLE, error)
+        self._mark(turn, "done", outcome=outcome.value, **({"error": error} if error else {}))
+        self._home.keep(turn)
+
+    def lose(self, turn: Turn) -> None:
+        """A nearer satellite answers."""
+        self._finish(turn, Outcome.ELSEWHERE)
+
+    def _interrupt(self) -> None:
+        """Be silent, forget what was still to be said, and note how much was heard."""
+        cut = self.mouth.break_off()
+        turn = self.turn
+        if turn is not None and turn.run_id is not None:
+            self._unwanted.append(turn.run_id)
+            if cut is not None and cut.run_id == turn.run_id:
+                self._note = _cut_short(turn, cut)
+        if turn is not None:
+            self._finish(turn, Outcome.INTERRUPTED)
+        elif self.stage is not Stage.IDLE:
+            self._become(Stage.IDLE)
+
+    def _overhear(self, samples: bytes) -> None:
+        """Hear while nobody was called: what wakes it, and who speaks while it speaks."""
+        for each in self._segmenter.feed(samples):
+            if not isinstance(each, SpeechBegan):
+                continue
+            saying = self.mouth.saying
+            if saying is None or saying.run_id is None or not self.settings.barge_in:
+                continue
+            segmenter = self._segmenter
+            self._interrupt()
+            self._begin(self._new_turn(None))
+            self._segmenter = segmenter  # it has heard the beginning
+            if self.turn is not None:
+                self.turn.is_speech = True
+            return
+
+    # --- what is told ---
+
+    def _speaks(self, utterance: Utterance) -> None:
+        if (turn := self.turn) is not None and utterance.run_id is not None and utterance.run_id == turn.run_id:
+            self._mark(turn, "speech")
+        self._become(Stage.RESPONDING, utterance.text)
+
+    def _not_spoken(self, utterance: Utterance, error: HubError) -> None:
+        """Show at least what could not be spoken."""
+        _log.warning("%s: nothing was said: %s", self.info.id, error.message)
+        self._become(Stage.RESPONDING, utterance.text)
+        if (turn := self.turn) is not None and utterance.run_id == turn.run_id:
+            turn.error = error.message
+        if self.is_connected and self.settings.sounds:
+            self._chime(Chime.ERROR)
+
+    def _silent(self) -> None:
+        if self.turn is None:
+            self._become(Stage.IDLE)
+        elif self.turn.is_run_over:
+            self.turn.complete.set()
+
+    def _chime(self, kind: Chime) -> None:
+        async def play() -> None:
+            try:
+                await self.satellite.play(chime(kind))
+            except HubError as error:
+                _log.info("%s: %s", self.info.id, error.message)
+
+        self._tasks.spawn(play(), name="chime")
+
+    def _become(self, stage: Stage, text: str = "") -> None:
+        self.stage = stage
+        self._home.show(self)
+        self._tasks.spawn(self.satellite.show(stage, text), name=f"show at {self.info.id}")
+
+    def _mark(self, turn: Turn, stage: str, **about: Any) -> None:
+        if turn.mark(stage, self._clock.monotonic()) is not None:
+            self._tell(turn, stage, about)
+
+    def _tell(self, turn: Turn, stage: str, about: dict[str, Any]) -> None:
+        self._home.tell(self, turn, stage, about)
+
+    def _choose_wake_words(self) -> None:
+        words, satellite = self.settings.wake_words, self.satellite
+        if words and isinstance(satellite, CanChooseWakeWords):
+            known = [each for each in words if each in self.info.wake_words]
+            self._tasks.spawn(satellite.choose_wake_words(known), name=f"wake words of {self.info.id}")
+
+
+def _cut_short(turn: Turn, cut: Utterance) -> str:
+    before = turn.answer[: turn.answer.index(cut.text)] if cut.text in turn.answer else []
+    heard = joined([*before, cut.heard])
+    if not heard:
+        return "Your last answer was broken off before any of it was heard."
+    return f"Your last answer was broken off while it was spoken; this much of it was heard: “{heard}”"

@@ -1,0 +1,262 @@
+"""What a satellite says, one after the other; the next sentence is made while one is spoken."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from hub.core.clock import Clock
+from hub.core.errors import HubError
+from hub.core.tasks import TaskOwner
+from hub.voice.contract import Satellite, Sound, SpeechHeard
+
+AHEAD = 2
+"""So many sentences are made before they are due."""
+SHORTEST_CHARS = 20
+"""Shorter sentences are spoken with the next."""
+_SENTENCE = re.compile(r"(?<=[.!?…:;])\s+|(?<=[。！？；])\s*|\n+")
+
+SoundOf = Callable[[str, str | None], Awaitable[Sound]]
+"""Returns a text in a language as sound."""
+
+
+class Utterance:
+    """Something to be said there, or a sound.
+
+    Attributes:
+        text: What is said; empty for a sound.
+        run_id: The run whose answer it is, or is part of.
+        began: Done when its first sound is played, or when it is known that none will be.
+        ended: How much of it was heard; an error if it could not be spoken.
+    """
+
+    def __init__(self, text: str, run_id: str | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        self.text = text
+        self.run_id = run_id
+        self.began: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[SpeechHeard] = loop.create_future()
+        self._heard: list[str] = []
+
+    @property
+    def heard(self) -> str:
+        """What was heard of it."""
+        return joined(self._heard)
+
+    def add(self, text: str) -> None:
+        """Note a piece that was heard."""
+        if text:
+            self._heard.append(text)
+
+    def end(self, *, is_whole: bool) -> None:
+        """Settle it, unless it was."""
+        if not self.began.done():
+            self.began.set_result(None)
+        if not self.ended.done():
+            self.ended.set_result(SpeechHeard(self.text if is_whole else self.heard, is_whole))
+
+    def fail(self, error: HubError) -> None:
+        """Settle it with an error, unless it was settled."""
+        for each in (self.began, self.ended):
+            if not each.done():
+                each.set_exception(error)
+                each.exception()  # whoever asks is told; if nobody does, it is no secret of the loop's
+
+
+class _Piece:
+    """A sentence, or a sound, of an utterance."""
+
+    def __init__(
+        self, utterance: Utterance, make: Callable[[], Awaitable[Sound]], text: str = "", *, is_last: bool = True
+    ) -> None:
+        self.utterance, self.text, self.is_last = utterance, text, is_last
+        self.make = make
+        self.making: asyncio.Task[Sound] | None = None
+
+
+class Mouth:
+    """Speaks at one satellite.
+
+    Args:
+        sound_of: Makes speech; may fall back to another voice.
+        tell: Called when the first sound of an utterance is about to be played.
+        failed: Called with what could not be spoken.
+        silent: Called when nothing more is to be said.
+    """
+
+    def __init__(
+        self,
+        satellite: Satellite,
+        clock: Clock,
+        tasks: TaskOwner,
+        sound_of: SoundOf,
+        *,
+        tell: Callable[[Utterance], None],
+        failed: Callable[[Utterance, HubError], None],
+        silent: Callable[[], None],
+    ) -> None:
+        self._satellite, self._clock, self._tasks, self._sound_of = satellite, clock, tasks, sound_of
+        self._tell, self._failed, self._tell_silent = tell, failed, silent
+        self._pieces: deque[_Piece] = deque()
+        self._playing: _Piece | None = None
+        self._since = 0.0
+        self._seconds = 0.0
+        self._worker: asyncio.Task[None] | None = None
+        self._may = asyncio.Event()
+        self._may.set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is said, or waits to be."""
+        return self._playing is not None or bool(self._pieces)
+
+    @property
+    def saying(self) -> Utterance | None:
+        """What is said just now."""
+        return self._playing.utterance if self._playing is not None else None
+
+    def hold(self) -> None:
+        """Say nothing for now: somebody speaks."""
+        self._may.clear()
+
+    def release(self) -> None:
+        """Go on."""
+        self._may.set()
+
+    def say(
+        self, text: str, language: str | None = None, *, run_id: str | None = None, before: Sound | None = None
+    ) -> Utterance:
+        """Say a text after what is being said; `before` sounds before it."""
+        utterance = Utterance(text, run_id)
+        pieces = [_Piece(utterance, _ready(before), is_last=False)] if before is not None else []
+        sentences = sentences_of(text)
+        for number, each in enumerate(sentences, 1):
+            pieces.append(_Piece(utterance, self._speaking(each, language), each, is_last=number == len(sentences)))
+        if not sentences:
+            utterance.end(is_whole=True)
+            return utterance
+        self._enqueue(pieces)
+        return utterance
+
+    def play(self, sound: Sound) -> Utterance:
+        """Play a sound after what is being said."""
+        utterance = Utterance("")
+        self._enqueue([_Piece(utterance, _ready(sound))])
+        return utterance
+
+    def break_off(self) -> Utterance | None:
+        """Be silent at once, and forget what was still to be said; return what was being said."""
+        playing, waiting = self._playing, list(self._pieces)
+        self._pieces.clear()
+        self._playing = None
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker = None
+        if playing is not None:
+            share = (self._clock.monotonic() - self._since) / self._seconds if self._seconds else 0.0
+            playing.utterance.add(heard_of(playing.text, share))
+        for piece in (*([playing] if playing is not None else ()), *waiting):
+            if piece.making is not None:
+                piece.making.cancel()
+            piece.utterance.end(is_whole=False)
+        return playing.utterance if playing is not None else waiting[0].utterance if waiting else None
+
+    def fail(self, error: HubError) -> None:
+        """Give everything up: the device is gone."""
+        utterances = {id(each.utterance): each.utterance for each in (self._playing, *self._pieces) if each is not None}
+        for each in utterances.values():
+            each.fail(error)
+        self.break_off()
+
+    def _speaking(self, text: str, language: str | None) -> Callable[[], Awaitable[Sound]]:
+        return lambda: self._sound_of(text, language)
+
+    def _enqueue(self, pieces: list[_Piece]) -> None:
+        self._pieces += pieces
+        self._make_ahead()
+        if self._worker is None or self._worker.done():
+            self._worker = self._tasks.spawn(self._work(), name="speak")
+
+    def _make_ahead(self) -> None:
+        for piece in list(self._pieces)[:AHEAD]:
+            if piece.making is None:
+                piece.making = self._tasks.spawn(_made(piece.make), name="make speech")
+
+    async def _work(self) -> None:
+        while self._pieces:
+            await self._may.wait()
+            piece = self._pieces.popleft()
+            self._playing, self._seconds = piece, 0.0
+            self._make_ahead()
+            try:
+                await self._speak(piece)
+            except HubError as error:
+                self._give_up(piece.utterance, error)
+            self._playing = None
+        self._worker = None
+        self._tell_silent()
+
+    async def _speak(self, piece: _Piece) -> None:
+        if piece.making is None:
+            piece.making = self._tasks.spawn(_made(piece.make), name="make speech")
+        sound = await piece.making
+        await self._may.wait()
+        utterance = piece.utterance
+        if not utterance.began.done():
+            self._tell(utterance)
+            utterance.began.set_result(None)
+        self._since, self._seconds = self._clock.monotonic(), sound.seconds
+        await self._satellite.play(sound)
+        utterance.add(piece.text)
+        if piece.is_last:
+            utterance.end(is_whole=True)
+
+    def _give_up(self, utterance: Utterance, error: HubError) -> None:
+        for piece in [each for each in self._pieces if each.utterance is utterance]:
+            self._pieces.remove(piece)
+            if piece.making is not None:
+                piece.making.cancel()
+        utterance.fail(error)
+        self._failed(utterance, error)
+
+
+def sentences_of(text: str) -> list[str]:
+    """Return a text in pieces that are spoken one by one, so that the first is heard soon."""
+    found: list[str] = []
+    for each in filter(None, (part.strip() for part in _SENTENCE.split(text) if part)):
+        if found and len(found[-1]) < SHORTEST_CHARS:
+            found[-1] = joined([found[-1], each])
+            continue
+        found.append(each)
+    return found
+
+
+def joined(pieces: list[str]) -> str:
+    """Return pieces of a text as one; Chinese has no spaces between its sentences."""
+    text = ""
+    for each in pieces:
+        text += ("" if not text or text[-1] in "。！？；" else " ") + each
+    return text
+
+
+def heard_of(text: str, share: float) -> str:
+    """Return the whole words of a text that were heard when a share of its sound was played."""
+    if share >= 1:
+        return text
+    end = int(len(text) * max(share, 0.0))
+    if end < len(text) and text[end : end + 1].isascii() and not text[end].isspace():
+        end = max(text.rfind(" ", 0, end), 0)
+    return text[:end].rstrip()
+
+
+def _ready(sound: Sound) -> Callable[[], Awaitable[Sound]]:
+    async def give() -> Sound:
+        return sound
+
+    return give
+
+
+async def _made(make: Callable[[], Awaitable[Sound]]) -> Sound:
+    return await make()

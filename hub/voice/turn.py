@@ -1,0 +1,111 @@
+"""One turn at a satellite: what was said there, and what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from enum import StrEnum
+
+from hub.core.ids import new_id
+from hub.voice.contract import VoiceTurn
+
+_NOT_WORDS = re.compile(r"[^\w\s]+")
+STOP_WORDS = frozenset(
+    {
+        *("stop", "stop it", "please stop", "be quiet", "quiet", "cancel", "shut up", "enough", "silence"),
+        *("停", "停止", "停下", "停一下", "别说了", "不要说了", "够了", "安静", "闭嘴", "取消"),
+    }
+)
+
+
+class Outcome(StrEnum):
+    """What came of a turn."""
+
+    ANSWERED = "answered"
+    SILENCE = "silence"
+    NOISE = "noise"
+    INTERRUPTED = "interrupted"
+    ELSEWHERE = "elsewhere"
+    FAILED = "failed"
+
+
+class Turn:
+    """A turn that goes on.
+
+    Attributes:
+        wake_word: None if it began without one.
+        is_follow_up: Whether it was begun from here, to hear an answer.
+        said: What was heard: sound, or words that the device understood; None for nothing.
+        is_speech: Whether somebody has begun to speak.
+        loudness: The greatest mean power of 20 ms that was heard.
+        decided: Set when it is known that this satellite is the nearest.
+        question: Gets what was answered to a question of the hub's; then no agent hears it.
+        prompt: What the agent is told beside what was said.
+        is_run_over: Whether no more of the answer comes.
+        complete: Set when all of the answer has been said.
+        spoken: The texts that were said, and of the last one what was heard.
+    """
+
+    def __init__(self, satellite: str, now: float, monotonic: float, wake_word: str | None) -> None:
+        self.id = new_id()
+        self.satellite = satellite
+        self.began_at = now
+        self.began = monotonic
+        self.wake_word = wake_word
+        self.is_follow_up = False
+        self.said: asyncio.Future[bytes | str | None] = asyncio.get_running_loop().create_future()
+        self.is_speech = False
+        self.loudness = 0.0
+        self.decided = asyncio.Event()
+        self.question: asyncio.Future[str] | None = None
+        self.prompt = ""
+        self.run_id: str | None = None
+        self.is_run_over = False
+        self.complete = asyncio.Event()
+        self.stages: dict[str, int] = {}
+        self.text = ""
+        self.answer: list[str] = []
+        self.outcome: Outcome | None = None
+        self.error = ""
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether it still hears."""
+        return not self.said.done() and self.outcome is None
+
+    def mark(self, stage: str, monotonic: float) -> int | None:
+        """Note that a stage was reached; return its milliseconds since the beginning, None if it was before."""
+        if stage in self.stages:
+            return None
+        self.stages[stage] = max(0, round((monotonic - self.began) * 1_000))
+        return self.stages[stage]
+
+    def hear(self, said: bytes | str | None) -> None:
+        """Take what was said, unless it is known."""
+        if not self.said.done():
+            self.said.set_result(said)
+
+    def view(self) -> VoiceTurn:
+        """Return it as others see it."""
+        return VoiceTurn(
+            id=self.id,
+            satellite=self.satellite,
+            began_at=self.began_at,
+            stages=dict(self.stages),
+            wake_word=self.wake_word,
+            text=self.text,
+            answer="\n".join(self.answer),
+            outcome=self.outcome.value if self.outcome is not None else "",
+            error=self.error,
+            run_id=self.run_id,
+        )
+
+
+def is_stop(words: str | None) -> bool:
+    """Whether words, or a wake word, mean nothing but that it should be silent."""
+    return " ".join(_NOT_WORDS.sub(" ", (words or "").replace("_", " ")).split()).casefold() in STOP_WORDS
+
+
+def asks_back(answer: str) -> bool:
+    """Whether an answer ends with a question."""
+    return answer.rstrip(" \n\t*_\"'”’」』)）").endswith(("?", "？"))
