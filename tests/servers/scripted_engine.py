@@ -11,6 +11,8 @@ import signal
 import sys
 import time
 import wave
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from tests.servers.coded_sound import as_sound, text_of
 COMMAND = (sys.executable, "-P", __file__)
 ANSWERS = 4
 """The worker's copy of its standard output."""
+WAKE_ILLS = (b"crash", b"slow")
+"""In sound in which wake words are looked for."""
 ILLS = ("crash", "killed", "hang", "babble", "refuse", "print")
 
 
@@ -67,6 +71,24 @@ class Ear:
         return {"text": f"{text} {self._model} {head['language']}" if text == "who" else text}, b""
 
 
+class WordsInBytes:
+    """Finds words that are written in the samples; see `WAKE_ILLS`."""
+
+    def __init__(self, wanted: dict[str, Any]) -> None:
+        self._words = [str(each) for each in wanted.get("words", ())]
+
+    def hear(self, samples: bytes) -> Iterator[tuple[str, float]]:
+        """Yield the words, or whether anything but silence is there."""
+        if b"crash" in samples:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if b"slow" in samples:
+            time.sleep(1.0)
+        if not self._words:
+            yield "", 0.9 if any(samples) else 0.1
+        yield from ((each, 1.0) for each in self._words if each.encode() in samples)
+
+
 if __name__ == "__main__":
     worker.ENGINES.update({"whisper": Ear, "piper": Mouth, "espeak": Mouth})
+    worker.ENGINES["wake"] = partial(worker.Spotters, make=lambda wanted: [WordsInBytes(wanted)])
     worker.main()

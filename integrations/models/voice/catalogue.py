@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from hub.voice.wake import WakeWord
+
 VOICES_REPO = "rhasspy/piper-voices"
 _VOICE = re.compile(
     r"(?P<locale>(?P<language>[a-z]{2,3})_[A-Z]{2})-(?P<name>[a-z0-9_]+)-(?P<quality>x_low|low|medium|high)"
@@ -91,3 +93,13 @@ OFFERS = tuple(
 def offer(name: str) -> Offer | None:
     """Return the model or voice with a name; None when there is none."""
     return next((each for each in OFFERS if each.name == name), None) or voice(name)
+
+
+WAKE_WORDS = (
+    WakeWord("okay_nabu", "Okay Nabu", ("en", "de", "es", "fr", "it", "nl", "sv")),
+    WakeWord("hey_jarvis", "Hey Jarvis", ("en",)),
+    WakeWord("hey_mycroft", "Hey Mycroft", ("en",)),
+    WakeWord("alexa", "Alexa", ("en",)),
+    WakeWord("hey_rhasspy", "Hey Rhasspy", ("en",)),
+)
+"""What `homarus voice install wake` brings; the last one is openWakeWord's and takes more of the machine."""

