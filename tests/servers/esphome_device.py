@@ -17,6 +17,8 @@ from aioesphomeapi.core import MESSAGE_TYPE_TO_PROTO
 from aioesphomeapi.model import VoiceAssistantEventType as Happened, VoiceAssistantFeature
 from noise.connection import NoiseConnection  # type: ignore[import-untyped]
 
+from hub.core.clock import Clock
+
 api: Any = import_module("aioesphomeapi.api_pb2")
 """The messages, whose classes the module makes as it is imported."""
 NUMBERS: dict[Any, int] = {kind: number for number, kind in MESSAGE_TYPE_TO_PROTO.items()}
@@ -46,6 +48,7 @@ class EsphomeDouble:
         played: The sounds that it fetched.
         spoken: The samples that were sent to its speaker.
         timers: The timers it was told of.
+        clock: Plays a sound for as long as it lasts on it; at once without one.
         plays: Cleared, it does not come to the end of a sound.
         finishes: Whether it tells the end of a sound.
         fetches: Whether it fetches what it is to play.
@@ -74,6 +77,7 @@ class EsphomeDouble:
         self.announcements: list[Any] = []
         self.spoken = b""
         self.timers: list[Any] = []
+        self.clock: Clock | None = None
         self.plays = asyncio.Event()
         self.plays.set()
         self.finishes = True
@@ -292,6 +296,8 @@ class EsphomeDouble:
                 for each in addresses if self.fetches else ():
                     async with session.get(each) as answer:
                         self.played.append((answer.content_type, await answer.read()))
+                        if self.clock is not None:
+                            await self.clock.sleep(_seconds(self.played[-1][1]))
             await self.plays.wait()
         finally:
             self._playing = None
@@ -309,6 +315,11 @@ class EsphomeDouble:
             self._continues = False
             self.send(api.VoiceAssistantRequest(start=True))
             self.is_listening = True
+
+
+def _seconds(data: bytes) -> float:
+    """Return how long a recording of 16-bit samples of one channel is."""
+    return (len(data) - 44) / (2 * int.from_bytes(data[24:28], "little"))
 
 
 def _noise_frame(data: bytes) -> bytes:

@@ -19,18 +19,31 @@ from aioesphomeapi.core import (
     InvalidEncryptionKeyAPIError,
     RequiresEncryptionAPIError,
 )
-from aioesphomeapi.model import DeviceInfo as EsphomeInfo, EntityInfo, EntityState, Event
+from aioesphomeapi.model import (
+    COMPONENT_TYPE_TO_INFO,
+    APIVersion,
+    DeviceInfo as EsphomeInfo,
+    EntityInfo,
+    EntityState,
+    Event,
+    VoiceAssistantFeature,
+)
 
 from hub.core.errors import Conflict, HubError, InvalidRequest, Unavailable
 from hub.core.phrases import phrase
+from hub.core.slugs import slugify
 from hub.entities.description import DeviceInfo, EntityDescription
+from hub.voice.contract import SatelliteInfo
 from integrations.devices.esphome.entity import FAMILIES, Data, Family, Send
+from integrations.devices.esphome.satellite import EsphomeSatellite, RingingSatellite
+from integrations.devices.esphome.sounds import OfferedSounds
 
 if TYPE_CHECKING:
     from hub.entities.entities import Command, EntityHandle
     from hub.host import IntegrationHost
 
 RETRY_FIRST_S, RETRY_LIMIT_S = 2.0, 30.0
+_KINDS = {kind: name for name, kind in COMPONENT_TYPE_TO_INFO.items()}
 _log = logging.getLogger(__name__)
 
 
@@ -41,6 +54,7 @@ class EsphomeDevices:
         self.host = host
         self.known: dict[str, str] = {}
         """Where the connected ones are, by what identifies them."""
+        self.sounds = OfferedSounds(host)
 
     async def follow(self, config: Mapping[str, Any]) -> None:
         """Keep a device connected until cancelled."""
@@ -59,9 +73,13 @@ class EsphomeDevice:
         self._client: APIClient | None = None
         self._info: EsphomeInfo | None = None
         self._entities: dict[str, tuple[EntityInfo, Family, EntityHandle]] = {}
+        self._satellite: EsphomeSatellite | None = None
+        self._remove_satellite: Callable[[], Any] = bool
         self._by_state: dict[tuple[type[EntityState], int, int], str] = {}
         self._place = f"{config['host']}:{config['port']}"
         self._source = f"esphome {self._place}"
+        self._storage = devices.host.storage(slugify(self._place))
+        self._stored: Any = None
 
     @property
     def name(self) -> str:
@@ -71,6 +89,7 @@ class EsphomeDevice:
 
     async def follow(self) -> None:
         """Keep it connected until cancelled."""
+        await self._recall()
         pause_s = RETRY_FIRST_S
         while True:
             try:
@@ -127,11 +146,17 @@ class EsphomeDevice:
             try:
                 self._info, self._client = info, client
                 self.host.repairs.clear(self._source)
+                features = info.voice_assistant_feature_flags_compat(client.api_version or APIVersion(1, 0))
                 self._take(identity, info, entities)
                 client.subscribe_states(self._said)
+                if (satellite := self._satellite_of(identity, info, features)) is not None:
+                    await satellite.came(client, features, entities)
+                await self._remember(info, entities, features)
                 await gone.wait()
             finally:
                 self._client = None
+                if self._satellite is not None:
+                    self._satellite.went()
                 del self._devices.known[identity]
                 for *_, handle in self._entities.values():
                     handle.available(False)
@@ -257,6 +282,54 @@ class EsphomeDevice:
             suggested_area=self._config.get("area") or info.area.name or info.suggested_area or None,
         )
 
+    def _satellite_of(self, identity: str, info: EsphomeInfo, features: int) -> EsphomeSatellite | None:
+        """Return the satellite that it is, after it was added; None if it can neither listen nor speak."""
+        has_voice = bool(features & (VoiceAssistantFeature.VOICE_ASSISTANT | VoiceAssistantFeature.ANNOUNCE))
+        if has_voice and not features & VoiceAssistantFeature.API_AUDIO:
+            title = phrase("{name} cannot be talked to", name=self.name)
+            text = phrase("Its ESPHome is older than 2024.4 and sends sound in another way: update the device")
+            self.host.repairs.raise_(self._source, "voice", title, text)
+            has_voice = False
+        kind = RingingSatellite if features & VoiceAssistantFeature.TIMERS else EsphomeSatellite
+        if self._satellite is not None and (not has_voice or type(self._satellite) is not kind):
+            self._remove_satellite()
+            self._satellite = None
+        if not has_voice:
+            return None
+        device = self.host.entities.registry.device_for(self.host.domain, self.device_info(identity, info))
+        rings = kind is RingingSatellite
+        about = SatelliteInfo(f"esphome_{slugify(identity)}", self.name, self.host.domain, device.id, rings=rings)
+        if self._satellite is None:
+            self._satellite = kind(about, self.send, self._devices.sounds, self.host.clock)
+            self._satellite.line, self._remove_satellite = self.host.satellites.add(self._satellite)
+        return self._satellite
+
+    async def _remember(self, info: EsphomeInfo, entities: Sequence[EntityInfo], features: int) -> None:
+        """Write down what it has, for the next start."""
+        has = [[_KINDS[type(each)], each.to_dict()] for each in entities if type(each) in FAMILIES]
+        data = {"info": info.to_dict(), "entities": has, "features": features}
+        if data != self._stored:
+            await self._storage.save(data)
+            self._stored = data
+
+    async def _recall(self) -> None:
+        """Show what it had when it was there last, as away."""
+        try:
+            stored = await self._storage.load()
+            if stored is None:
+                return
+            info = EsphomeInfo.from_dict(stored["info"])
+            entities = [COMPONENT_TYPE_TO_INFO[kind].from_dict(each) for kind, each in stored["entities"]]
+            identity = self._require_meant(info)
+            self._take(identity, info, entities)
+            self._satellite_of(identity, info, stored["features"])
+        except (HubError, KeyError, TypeError, ValueError) as error:
+            _log.warning("%s: what it had before is not known any more: %s", self.name, error)
+            return
+        self._info = info
+        for *_, handle in self._entities.values():
+            handle.available(False)
+
     def _command(self, send: Send) -> Command:
         async def run(data: Data) -> None:
             self.send(lambda client: send(client, data))
@@ -271,7 +344,10 @@ class EsphomeDevice:
         if isinstance(state, Event):
             handle.set(self.host.clock.now().isoformat(timespec="milliseconds"), {"event_type": state.event_type})
             return
-        handle.set(*family.read(info, state))
+        try:
+            handle.set(*family.read(info, state))
+        except (ValueError, ArithmeticError) as error:
+            _log.debug("%s: a state is not understood: %s", handle.entity_id, error)
 
 
 def _description(unique_id: str, info: EntityInfo, family: Family, device: DeviceInfo) -> EntityDescription:

@@ -84,6 +84,23 @@ async def test_one_that_was_never_reached_is_told_of_and_one_that_was_is_just_aw
             assert problem(hub) == ""
 
 
+async def test_one_that_is_away_when_the_hub_starts_is_known_from_before(tmp_path: Path) -> None:
+    async with EsphomeDouble(entities=BASIC) as device:
+        async with home(tmp_path, at(device)) as hub:
+            await until(lambda: shows(hub, "switch.kitchen_voice_lamp", "on"))
+            await until(lambda: list((tmp_path / "home/.storage/integrations/esphome").glob("*.json")))
+        await device.switch_off()
+        async with home(tmp_path, at(device)) as hub:
+            await until(lambda: shows(hub, "switch.kitchen_voice_lamp", "unavailable"))
+            assert [each.info.id for each in hub.satellites_here().all()] == ["esphome_020000aabbcc"]
+            assert problem(hub) == ""
+            await device.switch_on()
+            await until(lambda: shows(hub, "switch.kitchen_voice_lamp", "on"))
+        async with home(tmp_path, at(device, name="bath-voice")) as hub:
+            assert "answers another device" in await until(lambda: problem(hub))
+            assert hub.states.get("switch.kitchen_voice_lamp") is None
+
+
 async def test_two_of_one_name_are_two_and_one_that_is_written_twice_is_one(tmp_path: Path) -> None:
     first, second = EsphomeDouble(entities=BASIC), EsphomeDouble(mac="02:00:00:AA:BB:DD", entities=BASIC)
     async with first, second, home(tmp_path, at(first), at(second), {**at(first), "host": "localhost"}) as hub:
