@@ -339,6 +339,10 @@ CASES: dict[str, Case] = {
         "mqtt: {clients: {lamp: {password: !secret lamp, publish: ['lamp/#']}}}\n",
     ),
     "mqtt.published": Case("mqtt: {publish_agents: [main]}\n", "mqtt: {}\n"),
+    "esphome.open": Case(
+        "esphome: [{host: hall.local}, {host: bath.local, encryption_key: !secret lamp}]\n",
+        "esphome: [{host: bath.local, encryption_key: !secret lamp}]\n",
+    ),
     "wyoming.open": Case(
         f"{ANNA}wyoming: {{listen: 0.0.0.0, allow: [192.168.0.0/16], person: anna}}\n",
         f"{ANNA}wyoming: {{listen: 0.0.0.0, allow: [192.168.1.5], person: anna}}\n",

@@ -94,6 +94,7 @@ class Neighbour:
             ("Foreign", "_mqtt", "9.9.9.9"),
             ("Inward", "_home-assistant", "127.0.0.1"),
             ("<b>Our place</b>", "_homarus", OTHERS),
+            ("kitchen-voice", "_esphomelib", OTHERS),
         )
         for registered in [await self._announce(zeroconf, *each) for each in announced]:
             await registered
@@ -109,6 +110,7 @@ class Neighbour:
     async def _announce(self, zeroconf: AsyncZeroconf, name: str, kind: str, address: str) -> Any:
         type = f"{kind}._tcp.local."
         text = {"base_url": f"http://{OTHERS}:1", "gatewayTls": "1", "gatewayTlsSha256": "0" * 64}
+        text |= {"mac": "020000aabbcc", "api_encryption": "Noise_NNpsk0_25519_ChaChaPoly_SHA256"}
         info = AsyncServiceInfo(
             type, f"{name}.{type}", self.port, properties=text, server=f"{kind}.local.", parsed_addresses=[address]
         )
@@ -128,7 +130,7 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
     client = HubClient(hub)
 
     with running_in(cable.second, neighbour.run):
-        until(lambda: len(found(client)) >= 2 and len(neighbour.heard) >= 2)
+        until(lambda: len(found(client)) >= 3 and len(neighbour.heard) >= 2)
         seen = found(client)
         page = get(hub, "/devices/found")
         home = CheckContext(Home(hub), lambda: check_home(hub), needed_domains, client.call)
@@ -136,11 +138,14 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
         before = neighbour.connections
         chosen = next(each for each in seen if each["kind"] == "Ollama server")
         with pytest.raises(CommandFailed, match="no integration sets up a Homarus hub"):
-            client.call("discovery.set_up", {"id": next(each["id"] for each in seen if each is not chosen)})
+            client.call("discovery.set_up", {"id": next(each["id"] for each in seen if each["state"] == "seen")})
         assert post(hub, "/discovered/ignore", id=chosen["id"]) == 303
         ignored = {each["name"]: each["state"] for each in found(client)}
         assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:1") == 409
         assert post(hub, "/discovered/set-up", id=chosen["id"], at=f"{OTHERS}:{neighbour.port}") == 303
+        adopted = {"id": seen[0]["id"], "secret.encryption_key": "c2VjcmV0"}
+        assert post(hub, "/discovered/set-up", at=f"{OTHERS}:{neighbour.port}", **adopted) == 303
+        until(lambda: neighbour.connections)
         # It looks for seconds only, in which a busy machine may hear of one hub.
         laptop = until(lambda: with_both(discover(cable.second, hub.parent / "none", "--json").stdout))
         shown = until(lambda: with_both(discover(cable.second, hub.parent / "none").stdout))
@@ -161,16 +166,27 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
     assert refused.returncode == 4
     assert "No hub runs on" in refused.stderr
     assert [(each["kind"], each["name"], each["address"], each["state"]) for each in seen] == [
+        ("ESPHome device", "kitchen-voice", OTHERS, "new"),
         ("Homarus hub", "<b>Our place</b>", OTHERS, "seen"),
         ("Ollama server", "Study", OTHERS, "new"),
     ]
     assert before == 0
     assert "We found Ollama server" in page
     assert "&lt;b&gt;Our place&lt;/b&gt;" in page
-    assert '<b class="count">1</b>' in page
+    assert '<b class="count">2</b>' in page
+    assert 'name="secret.encryption_key"' in page
+    assert seen[0]["value"] == {
+        "host": OTHERS,
+        "port": neighbour.port,
+        "name": "kitchen-voice",
+        "mac": "020000aabbcc",
+    }
+    assert "api_encryption" not in str(seen[0])
     assert ignored["Study"] == "ignored"
     written = (hub / "configuration.yaml").read_text()
     assert f"http://{OTHERS}:{neighbour.port}/v1" in written
+    assert "encryption_key: !secret esphome_kitchen_voice_encryption_key" in written
+    assert "esphome_kitchen_voice_encryption_key: c2VjcmV0" in (hub / "secrets.yaml").read_text()
     assert ["<b>Our place</b>" in each for each in warned] == [True]
     told = {
         name: {k.decode(): v and v.decode() for k, v in info.properties.items()}
