@@ -43,6 +43,7 @@ class EsphomeDouble:
         wake_words: By their ids.
 
     Attributes:
+        configured: The wake words that it was told, each time.
         commands: What it was told, of messages that it does not answer itself.
         events: The events of voice, by name, with what they say.
         played: The sounds that it fetched.
@@ -71,6 +72,7 @@ class EsphomeDouble:
         self.entities = list(entities)
         self.wake_words = {"okay_nabu": "Okay Nabu", "hey_jarvis": "Hey Jarvis"} if wake_words is None else wake_words
         self.active = list(self.wake_words)[:1]
+        self.configured: list[list[str]] = []
         self.commands: list[Any] = []
         self.events: list[tuple[str, dict[str, str]]] = []
         self.played: list[tuple[str, bytes]] = []
@@ -244,6 +246,7 @@ class EsphomeDouble:
                 )
             case api.VoiceAssistantSetConfiguration():
                 self.active = list(message.active_wake_words)
+                self.configured.append(self.active)
             case api.VoiceAssistantEventResponse():
                 self._happened(Happened(message.event_type), {each.name: each.value for each in message.data})
             case api.VoiceAssistantAnnounceRequest():

@@ -22,8 +22,8 @@ AUDIT = (
         AuditSeverity.WARNING,
         phrase("Which ESPHome devices are encrypted"),
         phrase(
-            "Whoever is in the network hears what such a device hears and says, and can take its place: what is said to "
-            "it then is theirs."
+            "Whoever is in the network hears what such a device hears and says, and can take its place: what is said "
+            "to it then is theirs."
         ),
         phrase(
             "Give the device api: encryption: in its ESPHome configuration, and its key to esphome: encryption_key."

@@ -29,7 +29,7 @@ from aioesphomeapi.model import (
 )
 from msgspec.structs import replace
 
-from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.phrases import phrase
 from hub.voice.contract import BYTES_PER_S, RATE, Line, SatelliteInfo, Sound, Stage, TimerChange, TimerView
 from hub.voice.sound import resampled
@@ -91,7 +91,7 @@ class EsphomeSatellite:
     def __init__(self, info: SatelliteInfo, send: Send, sounds: OfferedSounds, clock: Clock) -> None:
         self._info, self._send, self._sounds, self._clock = info, send, sounds, clock
         self._features = VoiceAssistantFeature(0)
-        self._words: dict[str, str] = {}
+        self._words: dict[str, str] = {}  # the id of each as it is spoken
         self._words_limit = 0
         self._form = SoundFormat()
         self._player: MediaPlayerInfo | None = None
@@ -126,7 +126,7 @@ class EsphomeSatellite:
                 found = await client.get_voice_assistant_configuration(CONFIGURATION_S)
                 self._words = {each.wake_word: each.id for each in found.available_wake_words}
                 self._words_limit = found.max_active_wake_words
-        self._info = replace(self._info, wake_words=tuple(self._words))
+        self._info = replace(self._info, wake_words=tuple(self._words.values()))
         self.line.changed()
         self.line.connected(is_connected=True)
 
@@ -146,7 +146,7 @@ class EsphomeSatellite:
         if not run.waits_for_word:
             if self._playing is not None:  # which is broken off now, and its end counts for nothing
                 self._playing, self._owes_end = None, True
-            self.line.wake(word)
+            self.line.wake(self._words.get(word, word) if word is not None else None)
             return 0
         self._tell(Happened.VOICE_ASSISTANT_WAKE_WORD_START)
         if not self._info.always_sends:
@@ -214,29 +214,18 @@ class EsphomeSatellite:
             raise Unavailable(phrase("{name} has no speaker, or its ESPHome is too old", name=self._info.name))
 
     async def choose_wake_words(self, words: Sequence[str]) -> None:
-        """Have it listen for some of its wake words.
+        """Have it listen for some of its wake words; with none of them it goes on as it is.
 
         Raises:
-            InvalidRequest: It does not know one, or not so many at once.
             Unavailable: It is away.
         """
-        by_name = {each.casefold(): id for each, id in self._words.items()}
-        if unknown := [each for each in words if each.casefold() not in by_name]:
-            raise InvalidRequest(
-                phrase(
-                    "{name} does not know the wake word {word}; it knows {words}",
-                    name=self._info.name,
-                    word=unknown[0],
-                    words=", ".join(self._words),
-                )
-            )
-        if len(words) > self._words_limit:
-            limit = self._words_limit
-            text = phrase("{name} listens for {limit} wake words at once", name=self._info.name, limit=limit)
-            raise InvalidRequest(text)
-        chosen = [by_name[each.casefold()] for each in words]
+        chosen = [each for each in words if each in self._info.wake_words]
+        if left_out := chosen[self._words_limit :]:
+            _log.warning("%s listens for %d wake words, not for %s", self._info.id, self._words_limit, left_out)
+        if not chosen:
+            return
         told: list[Coroutine[Any, Any, None]] = []
-        self._send(lambda client: told.append(client.set_voice_assistant_configuration(chosen)))
+        self._send(lambda client: told.append(client.set_voice_assistant_configuration(chosen[: self._words_limit])))
         await told[0]
 
     # --- playing ---

@@ -13,7 +13,7 @@ from aioesphomeapi.client import APIClient
 from aioesphomeapi.core import APIConnectionError
 from aioesphomeapi.model import VoiceAssistantCommandFlag, VoiceAssistantFeature
 
-from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.errors import Unavailable
 from hub.host import IntegrationHost
 from hub.integration.registrations import Registrations
 from hub.voice.contract import CanShowTimers, SatelliteInfo, Sound, Stage, TimerChange, TimerView
@@ -139,7 +139,7 @@ async def test_a_turn_is_told_of_stage_by_stage_and_its_answer_is_fetched(kitche
     await satellite.play(SHORT)
     await satellite.show(Stage.IDLE)
 
-    assert kitchen.line.told == [True, ("wake", "Hey Jarvis")]
+    assert kitchen.line.told == [True, ("wake", "hey_jarvis")]
     assert names(device) == [
         *("RUN_START", "STT_START", "STT_VAD_END", "STT_END", "INTENT_START", "INTENT_END"),
         *("TTS_START", "TTS_END", "RUN_END"),
@@ -195,7 +195,7 @@ async def test_the_button_ends_what_is_said_and_then_what_is_answered(kitchen: R
     device.abort()
     await until(lambda: len(kitchen.line.told) == 7)
 
-    assert kitchen.line.told == [True, ("wake", None), "end", "stop", ("wake", "Okay Nabu"), "end", "stop"]
+    assert kitchen.line.told == [True, ("wake", None), "end", "stop", ("wake", "okay_nabu"), "end", "stop"]
 
 
 async def test_a_sound_that_is_ended_at_the_device_ends_the_rest_too(kitchen: Room, device: EsphomeDouble) -> None:
@@ -272,7 +272,7 @@ async def test_a_device_that_goes_away_in_the_middle_of_it_all_comes_back(kitche
     await kitchen.connect()
     await kitchen.satellite.play(SHORT)
 
-    assert kitchen.line.told == [True, ("wake", "Okay Nabu"), False, True]
+    assert kitchen.line.told == [True, ("wake", "okay_nabu"), False, True]
 
 
 async def test_it_listens_when_it_is_asked_to(kitchen: Room, device: EsphomeDouble) -> None:
@@ -303,12 +303,17 @@ async def test_timers_are_shown(kitchen: Room, device: EsphomeDouble) -> None:
     assert device.timers[1].event_type == 3
 
 
-async def test_wake_words_are_chosen_by_name(kitchen: Room, device: EsphomeDouble) -> None:
-    assert kitchen.satellite.info.wake_words == ("Okay Nabu", "Hey Jarvis")
-    await kitchen.satellite.choose_wake_words(["hey jarvis"])
+async def test_wake_words_are_chosen_as_many_as_it_hears(kitchen: Room, device: EsphomeDouble) -> None:
+    assert kitchen.satellite.info.wake_words == ("okay_nabu", "hey_jarvis")
+    await kitchen.satellite.choose_wake_words(["computer"])  # which would leave it deaf
+    await kitchen.satellite.choose_wake_words(["computer", "hey_jarvis"])
     await until(lambda: device.active == ["hey_jarvis"])
-    with pytest.raises(InvalidRequest, match="does not know the wake word Computer; it knows Okay Nabu, Hey Jarvis"):
-        await kitchen.satellite.choose_wake_words(["Computer"])
+    device.wake("Hey Jarvis")
+    device.wake("Computer")
+    await until(lambda: len(kitchen.line.told) == 3)
+
+    assert kitchen.line.told[1:] == [("wake", "hey_jarvis"), ("wake", "Computer")]
+    assert device.configured == [["hey_jarvis"]]
 
 
 async def test_one_that_sends_all_is_told_when_the_hub_has_heard_the_word(kitchen: Room, device: EsphomeDouble) -> None:

@@ -94,7 +94,7 @@ async def test_a_sentence_turns_on_the_lamp_of_the_room_and_is_answered_there(
         BATH,
         "Turn on the light.",
         "answered",
-        "Okay Nabu",
+        "okay_nabu",
     )
     assert rooms.lit == ["Bath"]
     assert [kind for kind, _ in rooms.bath.played] == ["audio/wav"]
