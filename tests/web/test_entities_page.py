@@ -12,6 +12,8 @@ from tests.until import until
 from tests.web.plain_browser import PlainBrowser
 
 SETUP = """
+from datetime import datetime
+
 from hub.entities.description import DeviceInfo, EntityDescription
 
 PLUG = DeviceInfo(frozenset({"plug"}), name="Desk <b>plug</b>", manufacturer="Acme")
@@ -32,6 +34,14 @@ async def setup(host, config):
     for name in ("Gnome", "Gate"):
         device = DeviceInfo(frozenset({name}), name=name)
         host.entities.add(EntityDescription("light", name, device=device, is_new=True))
+    async def forecast(data):
+        if data["type"] != "daily":
+            raise ValueError(data)
+        today = datetime.now(host.time_zone).date()
+        return {"forecast": [{"datetime": f"{today}", "condition": "snowy", "temperature": 2, "templow": -3}]}
+
+    weather = host.entities.add(EntityDescription("weather", "village", "Village"), {"get_forecasts": forecast})
+    weather.set("cloudy", {"temperature": 1})
     voltage = host.entities.add(EntityDescription("sensor", "voltage", "Voltage", device=PLUG, unit="V"))
     for value in ("231", None, "229"):
         voltage.set(value)
@@ -112,6 +122,13 @@ async def test_the_past_of_a_number_is_shown_and_downloaded(plain: PlainBrowser)
     assert [each["unit"] for each in json.loads(plain.text("#chart-data"))["series"]] == ["W", "V"]
     await plain.goto("/entities.csv?entity=sensor.desk_b_plug_b_power&hours=1")
     assert plain.status == 200
+
+
+async def test_the_weather_tells_the_days_to_come(plain: PlainBrowser) -> None:
+    await plain.goto("/devices/all?entity=weather.village")
+
+    assert plain.text("#entity-live .big") == "Cloudy · 1 °"
+    assert "The next days Today Snow -3° 2°" in plain.text("main")
 
 
 async def test_what_is_refused_is_said_at_its_field_and_what_was_typed_stays(plain: PlainBrowser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hub.core.errors import InvalidRequest
 from web.core.i18n import catalogue
 from web.entities.tiles import Tile, choices_of, command, entry_of, tile_of
+from web.entities.weather import ForecastDay, forecast_days
 
 GETTEXT = catalogue("en").gettext
 DAY = {"has_date": True}
@@ -161,3 +163,27 @@ def test_a_number_is_set_with_a_slider_on_its_page() -> None:
     tile = tile_of(number, {"min": 5.0, "max": 30.0, "step": 0.5}, GETTEXT)
 
     assert (tile.kind, tile.value, tile.min, tile.max, tile.step) == ("value", 21, 5, 30, 0.5)
+
+
+def test_the_weather_shows_its_condition_and_how_warm_it_is() -> None:
+    raining = tile_of(entity("weather.home", "pouring"), {"temperature": 7.0, "temperature_unit": "°C"}, GETTEXT)
+    other = tile_of(entity("weather.home", "frogs"), {}, GETTEXT)
+
+    assert (raining.icon, raining.state) == ("cloud-rain", "Heavy rain · 7 °C")
+    assert (other.icon, other.state) == ("cloud-sun", "frogs")
+
+
+def test_a_forecast_begins_today_and_leaves_out_what_is_not_known() -> None:
+    rows: list[dict[str, object]] = [
+        {"datetime": "2026-05-11T00:00:00+02:00", "condition": "sunny", "temperature": 30},
+        {"datetime": "2026-05-12T00:00:00+02:00", "condition": "sunny", "temperature": 20.6, "templow": -0.7},
+        {"datetime": "2026-05-13", "condition": "rainy", "precipitation": 4.5, "precipitation_probability": 80},
+        {"datetime": "2026-05-15", "condition": "frogs", "temperature": None},
+        {"datetime": "soon", "condition": "sunny"},
+    ]
+
+    assert forecast_days(rows, {"precipitation_unit": "mm"}, date(2026, 5, 12), GETTEXT) == [
+        ForecastDay("Today", "sun", "Sunny", "-1°", "21°"),
+        ForecastDay("Tomorrow", "cloud-drizzle", "Rain", rain="4.5 mm · 80 %"),
+        ForecastDay("Friday", "cloud-sun", "Not known yet"),
+    ]

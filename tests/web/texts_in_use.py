@@ -42,6 +42,7 @@ from web.devices.reach import NOT_ENCRYPTED, ONLY_HERE
 from web.entities.entities_page import BUTTONS
 from web.entities.state_texts import ATTRIBUTE_VALUES, BY_CLASS, DOMAINS, SLIDER_TEXTS, STATES
 from web.entities.tiles import ICONS
+from web.entities.weather import CONDITIONS
 
 WEB_DIR = Path(web.__file__).parent
 _PYTHON_CALL = re.compile(r"\b(?:n?gettext|RenderedPage|phrase)\(")
@@ -76,6 +77,7 @@ def texts_of_modules() -> Iterator[str]:
         *ACCESS.values(),
         *(NOT_ENCRYPTED, ONLY_HERE),
         *STATES.values(),
+        *(text for _, text in CONDITIONS.values()),
         *DOMAINS.values(),
         *SLIDER_TEXTS.values(),
         *(text for two in BY_CLASS.values() for text in two),

@@ -22,6 +22,7 @@ from web.entities.chart import LINES_LIMIT, PastOf, number_of, past_chart
 from web.entities.home_tiles import ONE_PATH, HomeTiles
 from web.entities.state_texts import DOMAINS, SLIDER_TEXTS
 from web.entities.tiles import ICONS, PLAYS, choices_of, command, entry_of, value_text
+from web.entities.weather import ForecastDay, forecast_days
 
 PATH = ONE_PATH
 SHOWN_LIMIT = 200
@@ -223,6 +224,7 @@ class EntitiesPage:
             "entry": entry_of(entity, attributes),
             "choices": [asdict(each) for each in choices_of(entity, attributes, gettext)],
             "attributes": [(key, value) for key, value in attributes.items() if not isinstance(value, (dict, list))],
+            "forecast": [asdict(each) for each in await self._forecast(call, entity, attributes)],
             "slider_text": SLIDER_TEXTS.get(entity["domain"], "Value"),
             "room": next((each["id"] for each in places["areas"] if each["name"] == entity["area"]), ""),
             "timeline": urlencode({"kind": "device", "entity": entity_id}),
@@ -252,6 +254,22 @@ class EntitiesPage:
         }
         status = 200 if error is None else error.http_status
         return await self._renderer.respond(call, RenderedPage("entity", entity["shown_name"], data, PATH, status))
+
+    async def _forecast(
+        self, call: HttpCall, entity: Mapping[str, Any], attributes: Mapping[str, Any]
+    ) -> list[ForecastDay]:
+        """Return the days to come of a weather, where it tells them to whoever looks."""
+        if "get_forecasts" not in entity["commands"] or not self._rights(call)["may_do"]:
+            return []
+        data = {"entity_id": entity["entity_id"], "type": "daily"}
+        try:
+            asked = {"service": "weather.get_forecasts", "data": data}
+            answer = await self._client.ask(call, "service.call", asked)
+        except HubError:  # a station may tell hours alone, or nothing yet
+            return []
+        told = (answer.get("response") or {}).get(entity["entity_id"]) or {}
+        gettext = catalogue(self._renderer.preferences(call).language).gettext
+        return forecast_days(told.get("forecast") or (), attributes, self._renderer.today(), gettext)
 
     async def _state_of(self, call: HttpCall, entity_id: str) -> Mapping[str, Any]:
         try:

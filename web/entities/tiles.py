@@ -12,6 +12,7 @@ from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
 from hub.entities.domains import ONE_OF
 from web.entities.state_texts import ATTRIBUTE_VALUES, BY_CLASS, OFF, STATES
+from web.entities.weather import CONDITIONS
 
 UNREACHABLE = "unavailable"
 DOMAIN_ICONS: Mapping[str, str] = {
@@ -188,6 +189,8 @@ def icon_of(entity: Mapping[str, Any]) -> str:
     """Return the icon of an entity, as `entities.list` has it."""
     own, _ = ICONS.get(entity.get("icon") or "", ("", ""))
     known = own or CLASS_ICONS.get(entity.get("device_class") or "")
+    if entity["domain"] == "weather" and entity["state"] in CONDITIONS:
+        known = known or CONDITIONS[entity["state"]][0]
     return known or DOMAIN_ICONS.get(entity["domain"], "puzzle")
 
 
@@ -359,6 +362,8 @@ def state_text(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext
         more = f"{attributes['current_position']} %"
     elif domain == "media_player" and entity["state"] in ("playing", "paused"):
         more = str(attributes.get("media_title") or "")
+    elif domain == "weather" and attributes.get("temperature") is not None:
+        more = f"{plain(attributes['temperature'])} {attributes.get('temperature_unit', '°')}"
     elif domain == "vacuum" and attributes.get("battery_level") is not None:
         more = f"{attributes['battery_level']} %"
     return gettext("{state} · {more}", state=said, more=more) if more else said
@@ -376,6 +381,8 @@ def value_text(entity: Mapping[str, Any], state: str | None, gettext: Callable[.
     by_class = BY_CLASS.get(entity.get("device_class") or "") if entity["domain"] == "binary_sensor" else None
     if by_class is not None and state in ("on", "off"):
         return gettext(by_class[state == "on"])
+    if entity["domain"] == "weather" and state in CONDITIONS:
+        return gettext(CONDITIONS[state][1])
     if state in STATES:
         return gettext(STATES[state])
     return f"{state} {entity['unit']}" if entity.get("unit") else str(state)
