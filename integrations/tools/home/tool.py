@@ -104,7 +104,8 @@ HOME = Schema(
         ),
         Optional(
             "values",
-            description="What is set: value (50%, 21, red, an option), or brightness_pct, duration, option, …",
+            description="What is set: value (50%, 21, red, an option), or brightness_pct, duration, option, …. "
+            "Of look, how many seconds it films (duration).",
         ): dict,
     }
 )
@@ -241,7 +242,8 @@ class _HomeTools:
         if verb == LOOK:
             from integrations.tools.home.looking import look
 
-            return await look(call, self._entities, [each.entity_id for each, _ in found], self._keep)
+            ids = [each.entity_id for each, _ in found]
+            return await look(call, self._entities, ids, self._keep, call.arguments.get("values", {}))
         by_service: dict[str, tuple[Doing, list[str]]] = {}
         for each, done in found:
             by_service.setdefault(repr(done), (done, []))[1].append(each.entity_id)

@@ -350,6 +350,43 @@ async def test_no_picture_is_taken_before_the_owner_allows_it(cameras: tuple[Sta
     assert result.media == ()
 
 
+async def test_an_agent_films_one_camera_that_can_be_filmed(cameras: tuple[Standing, list[Any]]) -> None:
+    place, asked = cameras
+    lengths = []
+
+    async def take() -> Picture:
+        return Picture(b"\xff\xd8\xff lobby", "image/jpeg")
+
+    async def film(seconds: float) -> Picture:
+        lengths.append(seconds)
+        return Picture(b"film", "video/mp4")
+
+    lobby = EntityDescription("camera", "lobby", "Lobby", picture=take, film=film)
+    place.entities.add(lobby, source="test").set("idle")
+
+    async def look(name: str, duration: Any) -> Any:
+        return await place.call("home", {"do": "look", "name": name, "values": {"duration": duration}})
+
+    result = await look("lobby", 5)
+    assert not result.is_error, result.output
+    assert lengths == [5]
+    assert len(result.media) == 2
+    assert [(place.workspace / each).read_bytes() for each in result.details["files"]] == [
+        *(b"\xff\xd8\xff lobby", b"film", b"\xff\xd8\xff lobby")
+    ]
+    assert "duration" in str(asked[0])
+    for name, duration, problem in (
+        ("lobby", "long", "duration"),
+        ("lobby", 61, "duration"),
+        ("front door", 5, "no stream"),
+    ):
+        refused = await look(name, duration)
+        assert refused.is_error
+        assert problem in refused.output
+        assert refused.media == ()
+    assert lengths == [5]
+
+
 async def test_what_a_camera_sends_must_be_a_picture(cameras: tuple[Standing, list[Any]]) -> None:
     place, _ = cameras
     result = await place.call("home", {"do": "look", "name": "garden"})
