@@ -43,6 +43,7 @@ OTHER_MEANINGS = frozenset(
         ("messaging/outbox/markup.py", "whatsapp"),  # a flavour of markup
         ("voice/authority.py", "calendar"),  # a tool
         ("voice/authority.py", "calculator"),  # another
+        ("gateway/component/clients.py", "speech"),  # the section that names the model that speaks, in talks too
         ("nodes/cli/node.py", "imessage"),  # what a node offers, and its option
     }
 )

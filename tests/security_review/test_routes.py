@@ -32,6 +32,8 @@ OPEN_PATHS = {
     # The page that a phone pairs from, and the certificate that it asks its owner to trust.
     *(("GET", path) for path in ("/p", "/p/{file}", "/p/ca.crt", "/p/ca.mobileconfig")),
     ("GET", "/canvas/a2ui.js"),  # a script of that page
+    # A talk begins with a ticket, which a signed-in page got; its scripts and style.
+    *(("GET", path) for path in ("/talk", "/talk/{file}")),
     # At an address that was signed for the one notification.
     *((method, "/api/notification/{key}/{what}") for method in ("GET", "POST")),
     *((method, "/api/webhook/{webhook_id}") for method in ("GET", "POST", "PUT")),

@@ -47,23 +47,23 @@ BLANK = "about:blank"
 
 
 @asynccontextmanager
-async def launched(names: Iterable[str] = NAMES) -> AsyncIterator[Browser]:
-    """Start the first of these browsers that is there; profiles that are opened in it share nothing."""
+async def launched(names: Iterable[str] = NAMES, *more: str) -> AsyncIterator[Browser]:
+    """Start the first of these browsers that is there, with more arguments; profiles opened in it share nothing."""
     path = next((found for name in names if (found := shutil.which(name))), None)
     assert path is not None, "these tests need Chromium: apt-get install chromium, or script/test installs it"
     expect.set_options(timeout=WAIT_LIMIT_MS)
     async with async_playwright() as playwright:
-        browser = await _launch(playwright, path)
+        browser = await _launch(playwright, path, [*ARGUMENTS, *more])
         yield browser
         await browser.close()
 
 
-async def _launch(playwright: Playwright, path: str) -> Browser:
+async def _launch(playwright: Playwright, path: str, arguments: list[str]) -> Browser:
     """Start Chromium, which now and then crashes in its own code before it is up (seen in its thread pool)."""
     for _ in range(2):
         with contextlib.suppress(PlaywrightError):
-            return await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-    return await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+            return await playwright.chromium.launch(executable_path=path, args=arguments)
+    return await playwright.chromium.launch(executable_path=path, args=arguments)
 
 
 RESTART = "ERR_CONNECTION_(REFUSED|RESET|CLOSED)|ERR_EMPTY_RESPONSE|WebSocket|status of 503"

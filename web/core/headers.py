@@ -42,7 +42,7 @@ def page_headers(nonce: str, frames: str = "") -> dict[str, str]:
         "X-Frame-Options": "DENY",
         "Referrer-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
-        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=(self)",
         "Cache-Control": "no-store",
         "Vary": "Cookie, Accept, Accept-Encoding, Accept-Language",
     }

@@ -227,6 +227,23 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+// -- talk: what is said goes into this conversation, the answer is read out --------------------------------------------
+
+document.querySelector("[data-talk]").addEventListener("click", async () => {
+  try {
+    const { talk } = await import("/talk/talk.js");
+    const params = { sessionKey: session, language: document.documentElement.lang };
+    const ask = async () => {
+      const { ok, body } = await post("/api/rpc", { method: "talk.open", params });
+      if (!ok) throw new Error(body.message);
+      return body.payload;
+    };
+    await talk({ ask, help: "/voice" });
+  } catch (error) {
+    toast(error.message || t("The hub cannot be reached right now."));
+  }
+});
+
 // -- details: beside the conversation where there is room, and there it stays open; elsewhere a sheet -------------------
 
 const panel = document.getElementById("details");

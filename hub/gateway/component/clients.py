@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -32,6 +33,7 @@ from hub.tools.approvals import Approvals
 if TYPE_CHECKING:
     from hub.agent.methods.catalog import CatalogMethods
     from hub.gateway.http_api.metrics import Metrics
+    from hub.voice.methods.talks import Talks
     from hub.voice.voice_wake import VoiceWake
 
 _log = logging.getLogger(__name__)
@@ -67,8 +69,8 @@ class ClientsComponent(Component):
         self.metrics: FirstUse[Metrics] = FirstUse("the metrics", self._load_metrics)
 
     def methods(self) -> MethodGroups:
-        """Return the methods that clients call when they start, and the schema of all."""
-        return {"clients": self._start_methods, "talk": self._talk_methods}
+        """Return the methods that clients call when they start, and about talking, and the schema of all."""
+        return {"clients": self._start_methods, "talk": self._talk_methods, "talks": self._open_methods}
 
     def _talk_methods(self) -> Iterable[Method]:
         from hub.voice.methods.talk import TalkMethods
@@ -125,8 +127,40 @@ class ClientsComponent(Component):
         ]
 
     def routes(self) -> RouteGroups:
-        """Return the routes of the APIs of OpenAI, Anthropic and Ollama, and of Prometheus."""
-        return {"clients": self._load_routes, "metrics": self._metric_routes}
+        """Return the routes of the APIs of OpenAI, Anthropic and Ollama, of Prometheus, and of talks."""
+        return {"clients": self._load_routes, "metrics": self._metric_routes, "talks": self._talk_routes}
+
+    def _open_methods(self) -> Iterable[Method]:
+        return self._talks.methods()
+
+    def _talk_routes(self) -> Iterable[Route]:
+        return self._talks.routes()
+
+    @cached_property
+    def _talks(self) -> Talks:
+        from hub.voice.methods.talks import Talks
+        from hub.voice.talk import TalkParts
+        from hub.voice.talk_engines import TalkEngines
+
+        needs, messaging = self._needs, self._needs.messaging
+        engines = TalkEngines(
+            needs.models,
+            messaging.transcriber,
+            speech=lambda: needs.base.config.current.raw.get("speech") or {},
+            language_of=lambda person: self._language_of(person) or needs.base.language(),
+        )
+        runner, bus, tasks = needs.agents.runner, needs.base.bus, needs.base.tasks
+        parts = TalkParts(
+            bus,
+            tasks,
+            messaging.inbox.receive,
+            lambda key: runner.abort(session_key=key, waiting=False),
+            engines.text_of,
+            engines.sound_of,
+            lambda: messaging.outbox.channels.home,
+        )
+        valid = needs.gateway.authenticator.all_valid
+        return Talks(parts, self._agents, needs.base.clock, all_valid=valid, hears=engines.hears, speaks=engines.speaks)
 
     def _metric_routes(self) -> Iterable[Route]:
         from hub.gateway.http_api.metrics import metric_routes
@@ -182,6 +216,10 @@ class ClientsComponent(Component):
             *OllamaApi(agents, runs).routes(),
             *Models(agents, int(base.clock.time())).routes(),
         ]
+
+    def _language_of(self, person: str | None) -> str | None:
+        known = self._needs.gateway.authenticator.people.by_id(person or "")
+        return known.language if known is not None else None
 
     def facts(self, integrations: Callable[[], list[dict[str, Any]]]) -> HubFacts:
         """Return the facts of `status`.

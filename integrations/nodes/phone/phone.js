@@ -293,6 +293,17 @@ at("message-form").addEventListener("submit", async event => {
   }
 });
 
+// What is said goes into the same conversation, and is answered aloud.
+at("talk").addEventListener("click", async () => {
+  try {
+    const {talk: open} = await import("/talk/talk.js");
+    const params = {sessionKey: conversation, language: document.documentElement.lang};
+    await open({ask: () => operator.call("talk.open", params), heard: text => write(text, "mine")});
+  } catch (error) {
+    note(say("failed", {why: error.message}));
+  }
+});
+
 function textOf(message) {
   const content = message.content ?? message.text ?? "";
   return typeof content === "string" ? content : content.map(each => each.text || "").join("");

@@ -1,0 +1,268 @@
+"""A talk: what is said becomes a message of the conversation, its answer is spoken, and can be broken off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest
+
+from hub.core.context import Authority, Context, system_context
+from hub.core.errors import HubError, Unavailable
+from hub.core.events import EventBus
+from hub.core.tasks import TaskOwner
+from hub.messaging.contract import ClientMessage, Receipt
+from hub.voice.contract import BYTES_PER_S
+from hub.voice.talk import AHEAD, Talk, TalkParts
+from tests.until import until
+
+KEY = "agent:main:main"
+LOUD = (b"\x00\x20\x00\xe0" * (BYTES_PER_S // 4))[:BYTES_PER_S]
+"""A second that a segmenter takes for speech."""
+QUIET = bytes(2 * BYTES_PER_S)
+OWNER = Authority("owner", "ann", owner=True)
+
+
+class Room:
+    """A talk, the hub around it, and what it told."""
+
+    def __init__(self, authority: Authority = OWNER) -> None:
+        self.tasks = TaskOwner("test")
+        self.bus = EventBus(self.tasks)
+        self.told: list[Mapping[str, Any]] = []
+        self.sounds: list[bytes] = []
+        self.messages: list[tuple[ClientMessage, Context]] = []
+        self.aborted: list[str] = []
+        self.text: str | HubError = "Good morning"
+        self.mute = False
+        self.receipt: Callable[[ClientMessage], Receipt] = lambda message: Receipt(
+            "row", accepted=True, session_key=KEY, run_id=message.run_id
+        )
+        parts = TalkParts(
+            self.bus, self.tasks, self._receive, self.aborted.append, self._text_of, self._sound_of, lambda: "webchat"
+        )
+        self.talk = Talk(KEY, authority, parts, self._put)
+
+    def _put(self, told: Mapping[str, Any], sound: bytes | None) -> None:
+        self.told.append(told)
+        if sound is not None:
+            self.sounds.append(sound)
+
+    async def _receive(self, message: ClientMessage, context: Context) -> Receipt:
+        self.messages.append((message, context))
+        return self.receipt(message)
+
+    async def _text_of(self, sound: bytes, authority: Authority) -> str:
+        if isinstance(self.text, HubError):
+            raise self.text
+        return self.text
+
+    async def _sound_of(self, text: str, authority: Authority) -> bytes:
+        if self.mute:
+            raise Unavailable("no voice")
+        return text.encode()
+
+    def fire(self, type: str, run_id: str, **data: Any) -> None:
+        self.bus.fire(type, {"run_id": run_id, "session_key": KEY, **data}, system_context())
+
+    def all(self, kind: str) -> list[Mapping[str, Any]]:
+        return [each for each in self.told if each["t"] == kind]
+
+    @property
+    def state(self) -> str:
+        return str(self.all("state")[-1]["state"])
+
+    async def say(self) -> str:
+        """Hold the button and speak; return the run that is to answer."""
+        count = len(self.messages)
+        self.talk.hold()
+        self.talk.feed(LOUD)
+        self.talk.release()
+        await until(lambda: len(self.messages) > count)
+        return str(self.messages[-1][0].run_id)
+
+    async def answer(self, text: str) -> str:
+        """Say something, and have it answered by a run that goes on."""
+        run_id = await self.say()
+        self.fire("run_started", run_id)
+        self.fire("run_delta", run_id, text=text)
+        await until(lambda: self.sounds)
+        return run_id
+
+
+@pytest.fixture
+async def room() -> AsyncIterator[Room]:
+    made = Room()
+    yield made
+    await made.talk.close()
+    assert not made.tasks.names()
+
+
+async def test_what_is_said_is_a_message_with_the_rights_of_who_talks_and_its_answer_is_spoken(room: Room) -> None:
+    run_id = await room.answer("The light is on. Good")
+    message, context = room.messages[0]
+
+    assert (message.text, message.session_key, message.sender) == ("Good morning", KEY, "webchat:user:ann")
+    assert context.authority == OWNER
+    assert "recognised from speech" in message.options["extra_system_prompt"]
+    assert room.all("heard") == [{"t": "heard", "text": "Good morning"}]
+    assert room.sounds == [b"The light is on."]  # before the answer is whole
+    assert room.state == "speaking"
+
+    room.fire("run_delta", run_id, text=" bye.")
+    room.fire("run_finished", run_id, status="ok")
+    await until(lambda: len(room.sounds) == 2)
+    room.talk.played(1)
+    assert room.state == "speaking"
+    room.talk.played(2)
+    assert room.state == "listening"
+
+
+async def test_hands_free_it_finds_the_end_of_what_is_said(room: Room) -> None:
+    room.talk.free_hands(on=True)
+    for sound in (QUIET, LOUD, QUIET):
+        room.talk.feed(sound)
+
+    await until(lambda: room.messages)
+    assert [each["on"] for each in room.all("hearing")] == [False, True, False]
+    assert room.state == "thinking"
+
+
+async def test_without_the_button_nothing_is_heard(room: Room) -> None:
+    room.talk.feed(LOUD)
+    room.talk.hold()
+    room.talk.release()
+
+    assert room.all("silence") == [{"t": "silence"}]
+    assert room.messages == []
+    assert room.state == "listening"
+
+
+async def test_speaking_over_an_answer_breaks_it_off_and_the_agent_is_told_how_much_was_heard(room: Room) -> None:
+    room.talk.free_hands(on=True)
+    room.talk.feed(QUIET)
+    await room.answer("One two three four. Five six seven eight. ")
+    room.fire("run_delta", str(room.messages[0][0].run_id), text="Nine ten eleven twelve. ")
+    await until(lambda: len(room.sounds) == AHEAD)
+
+    room.talk.feed(LOUD)
+    assert (room.all("hush"), room.aborted) == ([{"t": "hush"}], [KEY])
+    room.talk.heard(2, 0.5)
+    room.fire("run_delta", str(room.messages[0][0].run_id), text="Nobody wants to hear this. ")
+    room.talk.feed(QUIET)
+    await until(lambda: len(room.messages) == 2)
+
+    told = room.messages[1][0].options["extra_system_prompt"]
+    assert told.endswith("of the 12 words of it that were there, they heard 6.")
+    assert len(room.sounds) == AHEAD
+    assert room.messages[1][0].options["queue"] == "steer"  # the run ends soon
+
+
+async def test_a_cough_breaks_nothing_off(room: Room) -> None:
+    room.talk.free_hands(on=True)
+    room.talk.feed(QUIET)
+    await room.answer("One two three four. ")
+    room.talk.feed(LOUD[: BYTES_PER_S // 5])
+    room.talk.feed(QUIET)
+
+    assert room.all("hush") == []
+
+
+async def test_a_touch_ends_what_is_said_and_worked_on_and_an_answer_heard_whole_is_not_mentioned(room: Room) -> None:
+    await room.answer("One two three four. ")
+    room.talk.stop(1, 1.0)
+
+    assert room.state == "listening"
+    assert room.aborted == [KEY]
+    await room.say()
+    assert "interrupted" not in room.messages[1][0].options["extra_system_prompt"]
+
+
+async def test_who_is_no_owner_adds_nothing_to_the_prompt() -> None:
+    room = Room(Authority("token:x"))
+    await room.say()
+    await room.talk.close()
+
+    assert room.messages[0][0].options == {}
+    assert room.messages[0][0].sender == "webchat:user:token:x"
+
+
+async def test_runs_that_nobody_here_asked_for_are_not_spoken(room: Room) -> None:
+    room.fire("run_started", "heartbeat")
+    room.fire("run_delta", "heartbeat", text="All is well here. ")
+    room.fire("run_message", "heartbeat", message={"role": "assistant", "content": "All is well here. "})
+    room.fire("run_finished", "heartbeat", status="ok")
+    await asyncio.sleep(0)
+
+    assert (room.sounds, room.state) == ([], "listening")
+
+
+async def test_words_that_a_run_takes_while_it_works_are_answered_by_it(room: Room) -> None:
+    room.fire("run_started", "typed")
+    run_id = await room.say()
+    await until(lambda: room.state == "thinking")
+    room.fire("run_settled", run_id, status="ok")
+    room.fire("run_delta", "typed", text="Both are done now. ")
+    room.fire("run_finished", "typed", status="ok")
+
+    await until(lambda: room.sounds)
+    assert room.sounds == [b"Both are done now."]
+
+
+async def test_an_answer_that_does_not_stream_and_one_of_a_command_are_spoken_too(room: Room) -> None:
+    run_id = await room.say()
+    room.fire("run_started", run_id)
+    room.fire("run_message", run_id, message={"role": "assistant", "content": [{"type": "text", "text": "Here I am"}]})
+    room.fire("run_finished", run_id, status="ok")
+    await until(lambda: room.sounds == [b"Here I am"])
+
+    room.receipt = lambda message: Receipt("row", accepted=True, reply="The lamp is on")
+    await room.say()
+    await until(lambda: room.sounds == [b"Here I am", b"The lamp is on"])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("…", {"t": "silence"}),
+        (Unavailable("nothing hears"), {"t": "error", "what": "hearing", "why": "nothing hears"}),
+    ],
+)
+async def test_what_is_not_understood_has_an_outcome(room: Room, text: str | HubError, told: Mapping[str, Any]) -> None:
+    room.text = text
+    room.talk.hold()
+    room.talk.feed(LOUD)
+    room.talk.release()
+
+    await until(lambda: told in room.told and room.state == "listening")
+    assert room.messages == []
+
+
+async def test_a_message_that_is_refused_and_a_run_that_fails_are_told(room: Room) -> None:
+    room.receipt = lambda message: Receipt("row", accepted=False, reason="too many messages")
+    await room.say()
+    await until(lambda: room.all("error"))
+    assert room.all("error")[0]["why"] == "too many messages"
+
+    room.receipt = lambda message: Receipt("row", accepted=True, run_id=message.run_id)
+    run_id = await room.say()
+    room.fire("run_started", run_id)
+    room.fire("run_tool_updated", run_id, waits=True)
+    room.fire("run_finished", run_id, status="error", error={"message": "the model is away"})
+
+    assert room.all("waits") == [{"t": "waits"}]
+    assert room.all("error")[1] == {"t": "error", "what": "answer", "why": "the model is away"}
+    assert room.state == "listening"
+
+
+async def test_an_answer_that_cannot_be_spoken_is_shown(room: Room) -> None:
+    room.mute = True
+    run_id = await room.say()
+    room.fire("run_started", run_id)
+    room.fire("run_delta", run_id, text="The light is on. ")
+    room.fire("run_finished", run_id, status="ok")
+
+    await until(lambda: room.state == "listening" and room.all("said"))
+    assert room.all("said") == [{"t": "said", "n": 1, "text": "The light is on."}]
+    assert room.all("error") == [{"t": "error", "what": "speaking", "why": "no voice"}]
