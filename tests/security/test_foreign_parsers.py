@@ -31,7 +31,7 @@ ALLOWED = {
     "hub/storage/damage.py": "packs and unpacks what it made itself",
     "integrations/channels/voice_call/mulaw.py": "writes; reads, bounded, what the configured speech server says",
     "integrations/channels/voice_call/twiml.py": "writes",
-    "integrations/devices/wyoming/sound.py": "writes; reads, bounded, what the configured speech engine says",
+    "hub/voice/sound.py": "writes; reads, bounded, what the configured speech engine says",
     "integrations/channels/xmpp/channel.py": "writes stanzas",
     "integrations/channels/xmpp/connection.py": "writes stanzas, and looks at those that slixmpp's stream has read",
     "integrations/channels/xmpp/events.py": "looks at stanzas that slixmpp's stream has read",

@@ -73,6 +73,9 @@ AGENT_RUN_SCHEMA = Schema(
             All(string, Length(min=1, max=500))
         ),
         Optional("timeout", description="Timeout."): positive_seconds,
+        Optional("area", description="The name of the room that it is about where no other is named."): All(
+            string, Length(min=1, max=128)
+        ),
     }
 )
 
@@ -142,6 +145,7 @@ class AgentRunService:
                 on_final=on_final if place is not None else None,
                 after=after,
                 quoted=call.quoted,
+                area=data.get("area"),
             )
         )
         if result is None:

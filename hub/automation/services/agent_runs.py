@@ -67,6 +67,7 @@ class RequestedRun(Struct, frozen=True):
         on_final: Called in the transaction that ends the run.
         after: Called when it has ended, also when nobody waited for it.
         quoted: Whether words from outside in the text are quoted in it.
+        area: Name of the area of the home that it is about.
     """
 
     agent_id: str
@@ -83,6 +84,7 @@ class RequestedRun(Struct, frozen=True):
     on_final: Callable[[SqlConnection, RunResult], None] | None = None
     after: Callable[[RunResult], None] | None = None
     quoted: bool = False
+    area: str | None = None
 
 
 class AgentRuns:
@@ -224,6 +226,7 @@ class AgentRuns:
             channel="automation",
             on_final=wanted.on_final,
             quoted=wanted.quoted,
+            area=wanted.area,
         )
 
     async def _announced(self, request: RunRequest) -> RunRequest:

@@ -12,7 +12,7 @@ from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.models.contract import AUTO, ModelEvent, ModelInfo, ModelRequest
 from hub.models.provider_config import ProviderConfig
 from hub.models.speech import SpeechRequest
-from integrations.devices.wyoming.sound import SoundCollector, as_recording, read_recording
+from integrations.devices.wyoming.sound import SoundCollector, as_recording, events_of, read_recording
 from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES, WyomingEvent, encode, read_event
 
 CONNECT_LIMIT_S = 5.0
@@ -62,7 +62,7 @@ class WyomingProvider:
         sound = await read_recording(data)
         about = {"name": None if model == AUTO else model, "language": language}
         asked = WyomingEvent("transcribe", {key: value for key, value in about.items() if value})
-        async with self._asked([asked, *sound.events()]) as events:
+        async with self._asked([asked, *events_of(sound)]) as events:
             async for event in events:
                 if event.type == "transcript":
                     return str(event.data.get("text") or "").strip()

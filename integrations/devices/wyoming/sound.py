@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import shutil
-import wave
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from hub.core.errors import InvalidRequest, TimedOut, Unavailable
 from hub.models.speech import audio_kind
+from hub.voice.contract import RATE, Sound
+from hub.voice.sound import Resampler, as_wav
 from integrations.devices.wyoming.wire import WyomingEvent
 
-RATE = 16_000
-"""What services that hear expect."""
 PIECE_BYTES = 16_384
 WAV_HEAD_BYTES = 44
 SOUND_LIMIT_BYTES = 20 * 1024 * 1024
@@ -22,66 +20,59 @@ FFMPEG = "ffmpeg"
 CONVERT_LIMIT_S = 30.0
 
 
-class Sound(NamedTuple):
-    """16-bit samples of one channel; `rate` in a second."""
+def events_of(sound: Sound) -> Iterator[WyomingEvent]:
+    """Yield the events that carry a sound."""
+    about: dict[str, Any] = {"rate": sound.rate, "width": 2, "channels": 1}
+    yield WyomingEvent("audio-start", about)
+    for at in range(0, len(sound.samples), PIECE_BYTES):
+        yield WyomingEvent("audio-chunk", about, sound.samples[at : at + PIECE_BYTES])
+    yield WyomingEvent("audio-stop")
 
-    samples: bytes
-    rate: int = RATE
 
-    def events(self) -> Iterator[WyomingEvent]:
-        """Yield the events that carry it."""
-        about: dict[str, Any] = {"rate": self.rate, "width": 2, "channels": 1}
-        yield WyomingEvent("audio-start", about)
-        for at in range(0, len(self.samples), PIECE_BYTES):
-            yield WyomingEvent("audio-chunk", about, self.samples[at : at + PIECE_BYTES])
-        yield WyomingEvent("audio-stop")
+def form_of(event: WyomingEvent) -> tuple[int, int, int]:
+    """Return the rate, the width of a sample in bytes, and the number of channels of an event with sound.
 
-    def as_wav(self) -> bytes:
-        """Return it as a WAV file."""
-        file = io.BytesIO()
-        with wave.open(file, "wb") as written:
-            written.setparams((1, 2, self.rate, 0, "NONE", ""))
-            written.writeframes(self.samples)
-        return file.getvalue()
+    Raises:
+        ValueError: They are not said.
+    """
+    rate, width, channels = (event.data.get(key) for key in ("rate", "width", "channels"))
+    if not (isinstance(rate, int) and isinstance(width, int) and isinstance(channels, int)):
+        raise ValueError(f"expected sound with its rate, width and channels, got {rate=}, {width=}, {channels=}")
+    return rate, width, channels
 
 
 class SoundCollector:
     """Puts the sound of events together."""
 
     def __init__(self) -> None:
+        self._form: tuple[int, int, int] | None = None
+        self._converter: Resampler | None = None
         self._pieces = bytearray()
-        self._rate = RATE
 
     def add(self, event: WyomingEvent) -> None:
         """Take an `audio-start` or an `audio-chunk`.
 
         Raises:
-            ValueError: It is too long, or of another kind than 16-bit samples of one channel.
+            ValueError: It is too long, or of another kind than before, or of none.
         """
-        rate, width, channels = (event.data.get(key) for key in ("rate", "width", "channels"))
-        if (width, channels) != (2, 1) or not isinstance(rate, int) or not 4_000 <= rate <= 96_000:
-            raise ValueError(f"expected 16-bit samples of one channel, got {width=}, {channels=}, {rate=}")
+        form = form_of(event)
+        if self._converter is None:
+            try:
+                self._converter, self._form = Resampler(*form, to=form[0]), form
+            except InvalidRequest as error:
+                raise ValueError(error.message) from error
+        if form != self._form:
+            raise ValueError(f"the sound changes from {self._form} to {form}")
         if len(self._pieces) + len(event.payload) > SOUND_LIMIT_BYTES:
             raise ValueError(f"the sound has more than {SOUND_LIMIT_BYTES} bytes")
-        self._rate = rate
-        self._pieces += event.payload
+        self._pieces += self._converter.feed(event.payload)
 
     def take(self) -> Sound:
         """Return what came, and begin anew."""
-        found = Sound(bytes(self._pieces[: len(self._pieces) // 2 * 2]), self._rate)
+        found = Sound(bytes(self._pieces), self._form[0] if self._form is not None else RATE)
+        self._form = self._converter = None
         self._pieces.clear()
         return found
-
-
-def read_wav(data: bytes) -> Sound | None:
-    """Return the samples of a WAV file of what speaks; None if they are not 16-bit samples of one channel."""
-    try:
-        with wave.open(io.BytesIO(data)) as file:
-            if (file.getsampwidth(), file.getnchannels()) != (2, 1):
-                return None
-            return Sound(file.readframes(file.getnframes()), file.getframerate())
-    except (wave.Error, EOFError):
-        return None
 
 
 async def read_recording(data: bytes) -> Sound:
@@ -91,16 +82,15 @@ async def read_recording(data: bytes) -> Sound:
         Unavailable: It takes ffmpeg, which is not installed.
         InvalidRequest: It is none.
     """
-    if (
-        sound := Sound(data[WAV_HEAD_BYTES:])
-    ).as_wav() == data:  # as the hub writes it; a stranger's is not parsed here
+    sound = Sound(data[WAV_HEAD_BYTES:])
+    if as_wav(sound) == data:  # as the hub writes it; a stranger's is not parsed here
         return sound
     return Sound(await _converted(data, "-ac", "1", "-ar", str(RATE), "-f", "s16le"))
 
 
 async def as_recording(sound: Sound, form: str) -> bytes:
     """Return samples as Ogg/Opus, where that is asked for and ffmpeg is there; else as WAV."""
-    data = sound.as_wav()
+    data = as_wav(sound)
     if form != "opus" or shutil.which(FFMPEG) is None:
         return data
     return await _converted(data, "-c:a", "libopus", "-b:a", "32k", "-f", "ogg")

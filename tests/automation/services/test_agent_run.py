@@ -37,6 +37,12 @@ async def test_each_isolated_run_begins_anew_and_old_transcripts_stay(desk: Desk
     assert len(list((desk.post.home.sessions("main")).glob("*.jsonl"))) == 2
 
 
+async def test_a_room_is_told_to_the_agent(desk: Desk, openai_server: OpenAIServer) -> None:
+    await desk.call("agent.run", {"message": "turn on the light", "area": "Kitchen"})
+
+    assert "in Kitchen" in str(openai_server.requests()[-1]["body"]["messages"][-1])
+
+
 async def test_a_named_session_goes_on(desk: Desk, openai_server: OpenAIServer) -> None:
     await desk.call("agent.run", {"message": "count apples", "session": "cron:diary"})
     answer = await desk.call("agent.run", {"message": "count pears", "session": "cron:diary"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import shutil
+import struct
 import wave
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,28 +14,36 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from wyoming.asr import Transcribe, Transcript
+from wyoming.asr import Transcribe, Transcript, TranscriptChunk
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.client import AsyncTcpClient
 from wyoming.error import Error
 from wyoming.event import Event
 from wyoming.info import AsrModel, AsrProgram, Attribution, Describe, Info, TtsProgram, TtsVoice
 from wyoming.server import AsyncEventHandler, AsyncTcpServer
-from wyoming.tts import Synthesize, SynthesizeVoice
+from wyoming.tts import (
+    Synthesize,
+    SynthesizeChunk,
+    SynthesizeStart,
+    SynthesizeStop,
+    SynthesizeStopped,
+    SynthesizeVoice,
+)
 
 from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.models.provider_config import ProviderConfig
 from hub.models.speech import SpeechRequest
+from hub.voice.contract import Sound
+from hub.voice.sound import as_wav, read_wav
 from integrations.devices.wyoming.provider import WyomingProvider
-from integrations.devices.wyoming.sound import Sound, read_wav
-from tests.integrations.devices.test_wyoming import Assist
+from tests.integrations.devices.wyoming.test_server import Assist
 
 ABOUT: dict[str, Any] = {"attribution": Attribution("x", "y"), "installed": True, "description": None, "version": None}
 RATE = 22_050
 
 
 def recording(samples: bytes = b"\1\0" * 800, rate: int = 16_000) -> bytes:
-    return Sound(samples, rate).as_wav()
+    return as_wav(Sound(samples, rate))
 
 
 class Service(AsyncEventHandler):
@@ -69,8 +78,8 @@ class Service(AsyncEventHandler):
             case "refuse":
                 await self.write_event(Error("there is no such voice").event())
                 return True
-            case "stereo":
-                await self.write_event(AudioChunk(RATE, 2, 2, b"\0" * 8).event())
+            case "nine channels":
+                await self.write_event(AudioChunk(RATE, 2, 9, b"\0" * 36).event())
                 return True
             case "leave":
                 await self.write_event(AudioStart(RATE, 2, 1).event())
@@ -78,10 +87,11 @@ class Service(AsyncEventHandler):
             case "babble":
                 self.writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
                 return False
+        channels = 2 if asked.text == "stereo" else 1
         name = asked.voice.name or asked.voice.language if asked.voice else "anybody"
-        await self.write_event(AudioStart(RATE, 2, 1).event())
+        await self.write_event(AudioStart(RATE, 2, channels).event())
         for letter in f"{name}: {asked.text}".encode():
-            await self.write_event(AudioChunk(RATE, 2, 1, bytes([letter, 0])).event())
+            await self.write_event(AudioChunk(RATE, 2, channels, channels * bytes([letter, 0])).event())
         await self.write_event(AudioStop().event())
         return True
 
@@ -129,6 +139,10 @@ async def test_a_service_speaks(
     assert spoken(found) == f"{by}: Good evening"
 
 
+async def test_a_service_that_speaks_in_stereo_is_heard(provider: WyomingProvider) -> None:
+    assert spoken(await provider.speak(SpeechRequest("auto", "stereo", "", "wav"))) == "anybody: stereo"
+
+
 async def test_the_models_of_a_service_are_those_that_it_has(provider: WyomingProvider) -> None:
     assert [each.id for each in await provider.models()] == ["auto", "tiny", "joe"]
 
@@ -137,7 +151,10 @@ async def test_the_models_of_a_service_are_those_that_it_has(provider: WyomingPr
     ("text", "words"),
     [
         ("refuse", "box failed: there is no such voice"),
-        ("stereo", "does not speak the Wyoming protocol: expected 16-bit samples of one channel"),
+        (
+            "nine channels",
+            "does not speak the Wyoming protocol: a sound of rate=22050, width=2 and channels=9 cannot be read",
+        ),
         ("leave", "ended before it had spoken"),
         ("babble", "does not speak the Wyoming protocol"),
     ],
@@ -227,6 +244,33 @@ async def client_of(hub: Assist) -> AsyncIterator[Callable[[Event], Any]]:
         yield asked
 
 
+async def answered(hub: Assist, *events: Event) -> list[Event]:
+    """Send events, and return all that comes until both sides have ended."""
+    found = []
+    async with AsyncTcpClient("127.0.0.1", hub.port) as client:
+        for event in events:
+            await client.write_event(event)
+        assert client._writer is not None
+        client._writer.write_eof()
+        while (event := await client.read_event()) is not None:
+            found.append(event)
+    return found
+
+
+async def sound_of(client: AsyncTcpClient) -> str:
+    """Return the words of the next sound, up to its end."""
+    samples = b""
+    async with asyncio.timeout(10):
+        while (event := await client.read_event()) is not None and not AudioStop.is_type(event.type):
+            samples += event.payload or b""
+    return samples.decode("utf-16-le")
+
+
+def noise(seconds: float) -> bytes:
+    """Return what is loud enough to be speech."""
+    return b"".join(struct.pack("<h", 8_000 if at // 40 % 2 else -8_000) for at in range(int(16_000 * seconds)))
+
+
 def heard(*pieces: bytes, language: str = "en") -> list[Event]:
     chunks = [AudioChunk(16_000, 2, 1, piece).event() for piece in pieces]
     start = AudioStart(16_000, 2, 1).event()
@@ -234,24 +278,68 @@ def heard(*pieces: bytes, language: str = "en") -> list[Event]:
 
 
 async def test_the_hub_hears_for_others(hub: Assist) -> None:
-    async with client_of(hub) as asked:
-        first = await asked(*heard(b"\0" * 2_000, b"\0" * 401, language="de"))
-        second = await asked(*heard(b"\0" * 10))
+    first = await answered(hub, *heard(b"\0" * 2_000, b"\0" * 401, language="de"))
+    second = await answered(hub, *heard(b"\0" * 10))
 
-    assert Transcript.from_event(first).text == "2400 at 16000 in de by auto"
-    assert Transcript.from_event(second).text == "10 at 16000 in en by auto"
+    assert [each.type for each in first] == ["transcript-start", "transcript-chunk", "transcript", "transcript-stop"]
+    assert Transcript.from_event(first[2]).text == "2400 at 16000 in de by auto"
+    assert Transcript.from_event(second[2]).text == "10 at 16000 in en by auto"
+
+
+async def test_what_was_said_before_a_pause_is_told_before_the_rest(hub: Assist) -> None:
+    speech, pause = noise(1.0), b"\0\0" * 24_000
+
+    async with AsyncTcpClient("127.0.0.1", hub.port) as client:
+        for event in heard(pause, speech, pause)[:-1]:
+            await client.write_event(event)
+        before = [await client.read_event() for _ in range(2)]
+        for event in heard(speech)[2:]:
+            await client.write_event(event)
+        after = [await client.read_event() for _ in range(3)]
+
+    events = [each for each in (*before, *after) if each is not None]
+    assert [each.type for each in events] == [
+        "transcript-start",
+        *2 * ["transcript-chunk"],
+        "transcript",
+        "transcript-stop",
+    ]
+    chunks = [TranscriptChunk.from_event(each).text for each in events[1:3]]
+    assert Transcript.from_event(events[3]).text == "".join(chunks)
+    assert [each[:1] == " " for each in chunks] == [False, True]
+
+
+async def test_a_text_is_spoken_as_it_comes(hub: Assist) -> None:
+    async with AsyncTcpClient("127.0.0.1", hub.port) as client:
+        await client.write_event(SynthesizeStart(SynthesizeVoice(language="de")).event())
+        for each in ("Good eve", "ning, everybody. How ", "are you?"):
+            await client.write_event(SynthesizeChunk(each).event())
+        first = await sound_of(client)
+        await client.write_event(Synthesize("Good evening, everybody. How are you?").event())
+        await client.write_event(SynthesizeStop().event())
+        second = await sound_of(client)
+        end = await client.read_event()
+
+    assert (first, second) == ("Good evening, everybody.//de", "How are you?//de")
+    assert end is not None
+    assert SynthesizeStopped.is_type(end.type)
+
+
+async def test_a_text_that_cannot_be_spoken_is_told_once(hub: Assist) -> None:
+    asked = [SynthesizeStart().event(), SynthesizeChunk("fail").event(), SynthesizeStop().event()]
+
+    error, end = await answered(hub, *asked)
+
+    assert "there is no voice" in Error.from_event(error).text
+    assert SynthesizeStopped.is_type(end.type)
 
 
 async def test_the_hub_speaks_for_others(hub: Assist) -> None:
-    said = Synthesize("Good evening", SynthesizeVoice(language="de"))
-    async with AsyncTcpClient("127.0.0.1", hub.port) as client:
-        await client.write_event(said.event())
-        events = []
-        while not AudioStop.is_type((event := await client.read_event()).type):
-            events.append(event)
+    events = await answered(hub, Synthesize("Good evening", SynthesizeVoice(language="de")).event())
 
     assert AudioStart.from_event(events[0]).rate == RATE
-    assert b"".join(each.payload for each in events[1:]).decode("utf-16-le") == "Good evening//de"
+    assert b"".join(each.payload or b"" for each in events).decode("utf-16-le") == "Good evening//de"
+    assert AudioStop.is_type(events[-1].type)
 
 
 @pytest.mark.parametrize(

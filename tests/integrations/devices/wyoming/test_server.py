@@ -15,7 +15,11 @@ import pytest
 from hub.core.errors import Forbidden
 from hub.core.schema import Optional, Schema, SchemaError
 from hub.core.services import ResponseMode, ServiceCall
+from hub.entities.description import DeviceInfo, EntityDescription
+from hub.entities.entities import HomeEntities
+from hub.entities.registry import HomeRegistry
 from hub.security.people import People, Person
+from hub.storage.versioned_file import VersionedFile
 from integrations.devices.wyoming.schema import CONFIG_SCHEMA
 from integrations.devices.wyoming.server import WyomingServer
 from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES
@@ -26,14 +30,22 @@ SECTIONS: dict[str, Any] = {"hub": {"name": "Home", "language": "en"}, "messages
 
 
 class Assist(Bench):
-    """A server whose agent repeats what it hears."""
+    """A server whose agent repeats what it hears.
+
+    Attributes:
+        pieces: What it writes meanwhile; \0 ends a message.
+    """
 
     models: Any = SimpleNamespace(speech_ref=None)
 
     def __init__(self, home: Path, **config: Any) -> None:
         super().__init__(home)
         self.calls: list[ServiceCall] = []
-        self.services = self.parts.services
+        self.pieces: list[str] = []
+        self.services, self.bus = self.parts.services, self.parts.bus
+        file = VersionedFile(home / "registry.json", 1)
+        registry = HomeRegistry(file, self.bus, self.parts.states, self.tasks)
+        self.entities = HomeEntities(registry, self.parts.states, self.bus)
         self.people = People([Person("me", "Me", owner=True)])
         self.agents = SimpleNamespace(default=lambda: SimpleNamespace(id="main"))
         self.config = SimpleNamespace(current=SimpleNamespace(or_default=SECTIONS.__getitem__))
@@ -43,9 +55,18 @@ class Assist(Bench):
 
     async def _run(self, call: ServiceCall) -> Any:
         self.calls.append(call)
-        if call.data["message"] == "forbidden":
+        said, notes = call.data["message"], call.notes
+        assert notes is not None
+        notes["run_id"] = said
+        for run_id, pieces in {said: self.pieces, "another": ["no"]}.items():
+            so_far = ""
+            for each in pieces:
+                so_far = each if so_far.endswith("\0") else so_far + each
+                told = {"run_id": run_id, "text": each.strip("\0"), "so_far_chars": len(so_far.strip("\0"))}
+                self.bus.fire("run_delta", told)
+        if said == "forbidden":
             raise Forbidden("this is not for you")
-        return {"reply": f"You said: {call.data['message']}"}
+        return {"reply": f"You said: {said}"}
 
     async def ask(self, *events: dict[str, Any], raw: bytes = b"") -> list[dict[str, Any]]:
         """Send events in Home Assistant's form, and return the answers until the server or we end it."""
@@ -74,7 +95,7 @@ async def assist(tmp_path: Path) -> AsyncIterator[Assist]:
     await assist.tasks.cancel_all()
 
 
-def sentence(text: str, **context: str) -> dict[str, Any]:
+def sentence(text: str, **context: Any) -> dict[str, Any]:
     return {"type": "transcript", "data": {"text": text, "language": "en", "context": context}}
 
 
@@ -94,19 +115,27 @@ async def test_it_describes_itself_as_a_program_that_handles_sentences(assist: A
     info, pong = await assist.ask({"type": "describe"}, {"type": "audio-stop"}, {"type": "ping", "data": {"text": "x"}})
 
     assert info["type"] == "info"
-    assert [(each["name"], each["installed"], each["models"][0]["languages"]) for each in info["data"]["handle"]] == [
-        ("Home", True, [])
-    ]
+    (handle,) = info["data"]["handle"]
+    assert (handle["name"], handle["installed"], handle["supports_handled_streaming"]) == ("Home", True, True)
+    assert handle["models"][0]["languages"][0] == "en"  # Home Assistant 2025.4 offers one without languages for none
+    assert "zh" in handle["models"][0]["languages"]
     assert pong == {"type": "pong", "data": {"text": "x"}}
 
 
 async def test_a_sentence_goes_to_the_agent_without_rights_and_its_answer_comes_back(assist: Assist) -> None:
     answers = await assist.ask(sentence("turn on 灯", conversation_id="01J", device_id="d"), sentence("again"))
 
-    assert [(each["type"], each["data"]["text"]) for each in answers] == [
+    assert [(each["type"], each["data"].get("text")) for each in answers] == [
+        ("handled-start", None),
+        ("handled-chunk", "You said: turn on 灯"),
         ("handled", "You said: turn on 灯"),
+        ("handled-stop", None),
+        ("handled-start", None),
+        ("handled-chunk", "You said: again"),
         ("handled", "You said: again"),
+        ("handled-stop", None),
     ]
+    assert answers[2]["data"]["context"] == {"conversation_id": "01J", "device_id": "d"}
     assert [each.data.get("session") for each in assist.calls] == ["agent:main:hook:wyoming%3A01J", None]
     for each in assist.calls:
         authority = each.context.authority
@@ -116,6 +145,47 @@ async def test_a_sentence_goes_to_the_agent_without_rights_and_its_answer_comes_
             frozenset(),
             None,
         )
+
+
+async def test_an_answer_is_told_by_sentences_while_it_is_written(assist: Assist) -> None:
+    assist.pieces = ["Let me **look**\0", "The door is ", "open. So is", " the `window`."]
+
+    answers = await assist.ask(sentence("what is open?"))
+
+    assert [each["type"] for each in answers] == ["handled-start", *3 * ["handled-chunk"], "handled", "handled-stop"]
+    chunks = [each["data"]["text"] for each in answers if each["type"] == "handled-chunk"]
+    assert chunks == ["Let me look", " The door is open.", " So is the window."]
+
+
+async def test_an_answer_that_breaks_off_is_not_handled(assist: Assist) -> None:
+    assist.pieces = ["I will open it. And"]
+
+    answers = await assist.ask(sentence("forbidden"))
+
+    assert [each["type"] for each in answers] == ["handled-start", "handled-chunk", "not-handled", "handled-stop"]
+    assert "not for you" in answers[2]["data"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("about", "room"),
+    [
+        ({"satellite_id": "assist_satellite.kitchen"}, "Kitchen"),
+        ({"device_id": "theirs"}, "Kitchen"),
+        ({"satellite_id": "assist_satellite.other", "device_id": "theirs"}, "Kitchen"),
+        ({"device_id": "unknown", "satellite_id": 1}, None),
+        ({}, None),
+    ],
+)
+async def test_the_room_of_a_bridged_satellite_is_that_of_the_sentence(
+    assist: Assist, about: dict[str, Any], room: str | None
+) -> None:
+    device = DeviceInfo(frozenset({"theirs"}), name="Voice", suggested_area="Kitchen")
+    description = EntityDescription("assist_satellite", "x", "Kitchen", "kitchen", device)
+    assist.entities.add(description, source="home_assistant")
+
+    await assist.ask(sentence("light on", **about))
+
+    assert assist.calls[0].data.get("area") == room
 
 
 @pytest.mark.parametrize(

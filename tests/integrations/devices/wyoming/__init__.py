@@ -1,0 +1,1 @@
+"""A Home Assistant, services that hear and speak, and satellites, over the Wyoming protocol."""
