@@ -1,7 +1,8 @@
 """Wyoming: Home Assistant's Assist passes what it heard to an agent of this hub, and speaks the answer.
 
 The protocol knows no credentials: who may connect is decided by address. What is said there is nobody's, or that of one
-person of this home, and never an owner's. Services of the protocol that hear and speak are providers of models here.
+person of this home, and never an owner's. Services of the protocol that hear and speak are providers of models here;
+satellites are connected to.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     host.models.add("wyoming", make)
     if "wyoming" not in host.config.present:
         return
-    from integrations.devices.wyoming.server import WyomingServer
+    if "listen" in config:
+        from integrations.devices.wyoming.server import WyomingServer
 
-    server = await WyomingServer(host, config).start()
-    host.on_unload(server.close)
+        server = await WyomingServer(host, config).start()
+        host.on_unload(server.close)
+    for each in config["satellites"]:
+        from integrations.devices.wyoming.satellite import WyomingSatellite
+
+        satellite = WyomingSatellite(host, each, host.satellites.add)
+        host.spawn(satellite.follow(), name=f"follow {each['url']}")

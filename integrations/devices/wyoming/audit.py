@@ -9,12 +9,13 @@ from hub.core.phrases import phrase
 from hub.doctor.audit.audit_context import AuditContext, is_loopback
 from hub.doctor.audit.weakness import AuditCheck, AuditSeverity, Spot
 
+LOOPBACK = "127.0.0.1"
 WIDE_V4, WIDE_V6 = 24, 64
 
 
 def _open(context: AuditContext) -> Iterator[Spot]:
     section = context.section("wyoming")
-    if not section or is_loopback(section["listen"]):
+    if not section or is_loopback(section.get("listen", LOOPBACK)):
         return
     for at, written in enumerate(section["allow"]):
         network = ipaddress.ip_network(written)

@@ -22,11 +22,11 @@ class WyomingEvent(NamedTuple):
     payload: bytes = b""
 
 
-async def read_event(reader: asyncio.StreamReader, wait_s: float) -> WyomingEvent | None:
+async def read_event(reader: asyncio.StreamReader, wait_s: float | None) -> WyomingEvent | None:
     """Read an event; None at the end.
 
     Args:
-        wait_s: Seconds that it may take.
+        wait_s: Seconds that it may take; None for as long as it takes.
 
     Raises:
         ValueError: It is not an event, or is too large.

@@ -38,7 +38,7 @@ CHINESE = {
     "OpenClaw gateway": "OpenClaw 网关",
     "MQTT broker": "MQTT 代理",
     "Ollama server": "Ollama 服务器",
-    "Wyoming voice service": "Wyoming 语音服务",
+    "Wyoming satellite": "Wyoming 语音卫星",
     "ESPHome device": "ESPHome 设备",
     "Encryption key": "加密密钥",
     "HomeKit accessory": "HomeKit 配件",
