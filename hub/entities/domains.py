@@ -79,6 +79,7 @@ _LIGHT: Fields = {
     Optional("color_temp_kelvin"): All(number, Coerce(round), Range(min=1_000, max=40_000)),
     Optional("kelvin"): All(number, Coerce(round), Range(min=1_000, max=40_000)),
     Optional("color_temp"): All(number, Range(min=25, max=1_000)),
+    Optional("color_name"): _NAME,
     Optional("rgb_color"): _numbers(3, 0, 255),
     Optional("rgbw_color"): _numbers(4, 0, 255),
     Optional("rgbww_color"): _numbers(5, 0, 255),
@@ -124,6 +125,15 @@ def _media(value: Any) -> Any:
         raise Invalid(f"expected either media or {both[0]}")
     kept = {each: picked[each] for each in _MEDIA if each in picked}
     return {**{key: each for key, each in value.items() if key != "media"}, **kept}
+
+
+def _color(value: Any) -> Any:
+    """Return the data of a light with a colour that was named as its numbers."""
+    if not isinstance(value, dict) or "color_name" not in value:
+        return value
+    from hub.entities.colors import with_color
+
+    return with_color(value)
 
 
 def _enqueue(value: Any) -> str:
@@ -297,7 +307,10 @@ ANSWERING = frozenset(
 )
 """Services that only return data: that of each entity, by its id."""
 
-BEFORE: Mapping[str, Callable[[Any], Any]] = {"media_player.play_media": _media}
+BEFORE: Mapping[str, Callable[[Any], Any]] = {
+    "media_player.play_media": _media,
+    **dict.fromkeys(("light.turn_on", "light.toggle"), _color),
+}
 """How the data of a service is rewritten before it is checked."""
 OF_DOMAINS: Mapping[str, tuple[str, ...]] = {"utility_meter": ("sensor", "select")}
 """By the domain of services: the domains of the entities they are for, where these are others."""

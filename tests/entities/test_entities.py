@@ -205,6 +205,11 @@ async def test_a_target_means_the_entities_of_its_service(home: TestHome, target
         ("light.turn_on", {"entity_id": "light.shed", "brightness": 300}, InvalidRequest, "brightness"),
         ("light.turn_on", {"entity_id": "light.shed", "colour": "red"}, InvalidRequest, "colour"),
         ("light.turn_on", {"entity_id": "light.shed", "rgb_color": [1, 2]}, InvalidRequest, "3 numbers"),
+        ("light.turn_on", {"entity_id": "light.shed", "color_name": "hotpnik"}, InvalidRequest, "did you mean hotpink"),
+        (
+            *("light.turn_on", {"entity_id": "light.shed", "color_name": "red", "hs_color": [1, 2]}, InvalidRequest),
+            "one colour",
+        ),
         ("fan.turn_on", {"area_id": "kitchen"}, NotFound, "no fan entity"),
         ("lock.open", {"entity_id": "lock.front_door"}, InvalidRequest, "lock.front_door cannot do this: open"),
         ("number.set_value", {"entity_id": "number.limit", "value": 10}, InvalidRequest, "from 1 to 9, not 10"),

@@ -17,6 +17,7 @@ from hub.core.schema import ALLOW_EXTRA, Schema
 from hub.core.secret import Secret
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.security.egress import Egress
+from hub.sessions.keys import main_key
 from hub.template.contract import is_template
 from hub.template.engine import TemplateEngine
 from hub.tools.quoting import unquoted
@@ -92,7 +93,10 @@ class CommandServices:
         if is_template(command):
             command = await self._worded(command, call.data)
         given, agent = {"command": command}, self._agents.default()
-        result = await use_tool(self._tools, agent, call.context, "exec", given, redact=self._redact)
+        # The owner wrote it into the configuration: it runs where a command of theirs does.
+        authority = call.context.authority
+        key = main_key(agent.id) if authority.owner and not authority.tainted else None
+        result = await use_tool(self._tools, agent, call.context, "exec", given, redact=self._redact, session_key=key)
         code = result.details.get("exit_code")
         if code is None:
             raise ToolFailed(result.output.removeprefix("error: "), details={"tool": "exec"})

@@ -41,10 +41,15 @@ async def use_tool(
     arguments: Mapping[str, Any],
     *,
     redact: Callable[[str], str],
+    session_key: str | None = None,
 ) -> ToolResult:
-    """Use a tool as an agent would, for whoever calls a service."""
+    """Use a tool as an agent would, for whoever calls a service.
+
+    Args:
+        session_key: The conversation that it counts for; that of automations without it.
+    """
     id = new_id()
-    key = cron_key(agent.id, "automation")
+    key = session_key or cron_key(agent.id, "automation")
     request = ToolCallRequest(
         id, name, dict(arguments), context.child(), agent.id, key, f"service-{id}", policies=agent.tool_policies
     )

@@ -47,8 +47,8 @@ def _add_calendars(host: IntegrationHost, config: Mapping[str, Any], dav: Dav) -
         host.spawn(entity.live(), name=f"calendar {name}")
 
     async def events(call: ServiceCall) -> Mapping[str, Any]:
-        found, missing = await made.events(call.data)
-        return {"events": found, "missing": missing}
+        found, missing, more = await made.events(call.data)
+        return {"events": found, "missing": missing, "more": more}
 
     async def add(call: ServiceCall) -> None:
         await made.add(call.data)

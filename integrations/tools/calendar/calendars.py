@@ -14,7 +14,6 @@ from hub.core.ids import new_id
 from hub.storage.files import read_bounded, write_atomic
 from integrations.tools.calendar.dav import BODY_LIMIT_BYTES, Dav, address_of
 from integrations.tools.calendar.events import (
-    EVENTS_LIMIT,
     CalendarEvent,
     by_minutes,
     new_event,
@@ -22,6 +21,8 @@ from integrations.tools.calendar.events import (
     with_event,
 )
 
+SHOWN_LIMIT = 200
+"""How many events are told at once."""
 _REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <C:calendar-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"><D:prop><C:calendar-data/></D:prop>
 <C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT"><C:time-range start="{since}" end="{until}"/>
@@ -67,8 +68,11 @@ class CalendarAccounts:
 
     async def events(
         self, names: Iterable[str], since: datetime, until: datetime
-    ) -> tuple[list[dict[str, str]], dict[str, str]]:
-        """Return the events of a range, in their order, each with the calendar it is in; and why others are missing.
+    ) -> tuple[list[dict[str, str]], dict[str, str], int]:
+        """Return the first events of a range, each with the calendar it is in.
+
+        Returns:
+            The events, why those of some calendars are missing, and how many more there are.
 
         Raises:
             HubError: No calendar can be read; the message names one.
@@ -91,8 +95,8 @@ class CalendarAccounts:
             for name, some in sorted(found.items())
             for event in some
         ]
-        shown = sorted(events, key=lambda each: each["start"])[:EVENTS_LIMIT]
-        return shown, {name: failed[name].message for name in sorted(failed)}
+        shown = sorted(events, key=lambda each: each["start"])[:SHOWN_LIMIT]
+        return shown, {name: failed[name].message for name in sorted(failed)}, len(events) - len(shown)
 
     async def add(self, name: str, event: CalendarEvent) -> None:
         """Add an event to a calendar with an account, or to one at home.
@@ -112,11 +116,14 @@ class CalendarAccounts:
         if self.changed is not None:
             await self.changed(name)
 
-    async def read(self, name: str, since: datetime, until: datetime) -> list[CalendarEvent]:
+    async def read(self, name: str, since: datetime, until: datetime, first: int | None = None) -> list[CalendarEvent]:
         """Return the events of one calendar in a range, in their order.
 
+        Args:
+            first: How many are wanted; all without it.
+
         Raises:
-            HubError: It cannot be read.
+            HubError: It cannot be read, or has too many.
         """
         account, what = self._calendars[name], f"the calendar {name}"
         if self.is_local(name):
@@ -130,7 +137,7 @@ class CalendarAccounts:
             body = (await self._dav.call(what, account, "GET", address_of(account), {"Accept": "text/calendar"})).body
         if not body.strip() and self.is_local(name):
             return []
-        arguments = body, since.isoformat(), until.isoformat(), str(since.tzinfo)
+        arguments = body, since.isoformat(), until.isoformat(), str(since.tzinfo), first
         return await self._dav.reader.read(what, read_events, *arguments, returns=list[CalendarEvent])
 
     def _file(self, name: str) -> Path:

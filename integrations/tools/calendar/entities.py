@@ -75,7 +75,7 @@ class CalendarEntity:
             try:
                 found = await self._accounts.read(self._name, *span)
                 if not any(each.times(self._host.time_zone)[1] > now.timestamp() for each in found):
-                    found += (await self._accounts.read(self._name, span[1], now + FAR))[:1]
+                    found += await self._accounts.read(self._name, span[1], now + FAR, 1)
             except HubError:
                 self._failures += 1
                 # Apart, so that many homes do not ask again at the same moment.

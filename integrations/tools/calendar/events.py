@@ -11,7 +11,10 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-EVENTS_LIMIT = 200
+from hub.core.errors import InvalidRequest
+
+EVENTS_LIMIT = 2_000
+"""Of one calendar in one range; more are refused, rather than some left out."""
 TEXT_CHARS = 500
 
 
@@ -39,12 +42,16 @@ class CalendarEvent(Struct, frozen=True):
         return start.timestamp(), end.timestamp()
 
 
-def read_events(body: bytes, since: str, until: str, zone: str) -> list[CalendarEvent]:
+def read_events(body: bytes, since: str, until: str, zone: str, first: int | None = None) -> list[CalendarEvent]:
     """Return the events of a range, in their order, from an ICS file or a CalDAV answer.
 
     Args:
         since, until: In ISO 8601.
         zone: The home's time zone, also for events without one.
+        first: How many are wanted; all without it.
+
+    Raises:
+        InvalidRequest: There are too many.
     """
     import icalendar
     import recurring_ical_events  # type: ignore[import-untyped]
@@ -55,7 +62,9 @@ def read_events(body: bytes, since: str, until: str, zone: str) -> list[Calendar
             query = recurring_ical_events.of(calendar, skip_bad_series=True)
             between = query.between(datetime.fromisoformat(since), datetime.fromisoformat(until))
             found += [_event(each, ZoneInfo(zone)) for each in between]
-    return sorted(found, key=lambda each: (each.start, each.title))[:EVENTS_LIMIT]
+    if first is None and len(found) > EVENTS_LIMIT:
+        raise InvalidRequest(f"it has more than {EVENTS_LIMIT} events in that time; ask for a shorter one")
+    return sorted(found, key=lambda each: (each.start, each.title))[:first]
 
 
 def _sources(body: bytes) -> list[bytes | str]:

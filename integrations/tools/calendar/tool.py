@@ -93,17 +93,18 @@ class CalendarTool:
         if call.arguments["action"] == "add":
             event = await self.add(self._given(call))
             return ToolResult(f"added {event.title} to {given['calendar']}: {event.start} to {event.end}")
-        events, missing = await self.events(given)
+        events, missing, more = await self.events(given)
         lines = [
             f"{each['start']} – {each['end']} {each['title']} [{each['calendar']}]"
             + "".join(f"\n  {each[name]}" for name in ("location", "description") if each[name])
             for each in events
         ] or ["There are no events."]
         lines += [f"The events of {name} are missing: {why}" for name, why in missing.items()]
+        lines += [f"{more} more events are not shown; ask for a shorter time."] if more else []
         return ToolResult("\n".join(lines), {"events": events, "missing": missing}, trusted=False)
 
-    async def events(self, given: Mapping[str, Any]) -> tuple[list[dict[str, str]], dict[str, str]]:
-        """Return the requested events, at most of `DAYS_LIMIT` days, and why those of some calendars are missing."""
+    async def events(self, given: Mapping[str, Any]) -> tuple[list[dict[str, str]], dict[str, str], int]:
+        """Return the requested events, at most of `DAYS_LIMIT` days; see `CalendarAccounts.events`."""
         since = self._at(given["start"]) if "start" in given else self._now().astimezone(self._zone())
         until = self._at(given["end"]) if "end" in given else since + timedelta(days=DAYS_DEFAULT)
         if not since < until <= since + timedelta(days=DAYS_LIMIT):

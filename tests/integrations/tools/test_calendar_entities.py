@@ -11,6 +11,8 @@ from aiohttp import web
 
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
+from hub.core.errors import InvalidRequest
+from integrations.tools.calendar.events import EVENTS_LIMIT, read_events
 from tests.hub_fixture import HubFixture
 from tests.integrations.tools.standing import NOON
 from tests.integrations.tools.test_calendar import PASSWORD, CalDav
@@ -173,3 +175,35 @@ async def test_a_server_that_fails_for_long_makes_its_calendar_unavailable_until
     assert back.attributes["message"] == "Dentist"
     await home.hub.stop()
     await runner.cleanup()
+
+
+async def test_no_event_of_a_long_time_is_left_out_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "calendars").mkdir()
+    event = "BEGIN:VEVENT\nUID:d\nSUMMARY:Bin\nDTSTART:20260101T080000Z\n"
+    event += "DTEND:20260101T081000Z\nRRULE:FREQ=DAILY\nEND:VEVENT"
+    (tmp_path / "calendars" / "bins.ics").write_text(f"BEGIN:VCALENDAR\nVERSION:2.0\n{event}\nEND:VCALENDAR\n")
+    home = Home(tmp_path, {"bins": {}})
+    await home.start()
+
+    span = {"start_date_time": "2026-02-01 00:00:00", "end_date_time": "2026-12-28 00:00:00"}
+    found = await home.call("get_events", "calendar.bins", **span)
+    asked = {"calendar": "bins", "start": "2026-02-01", "end": "2026-10-28"}
+    told = await home.hub.services.call("calendar", "events", asked, context=Context(SYSTEM), wants_response=True)
+    await home.hub.stop()
+
+    assert len(found["calendar.bins"]["events"]) == 330
+    assert told is not None
+    assert (len(told["events"]), told["more"]) == (200, 69)
+
+
+def test_more_events_than_can_be_told_are_refused() -> None:
+    events = "".join(
+        f"BEGIN:VEVENT\nUID:{each}\nDTSTART:20260101T080000Z\nDTEND:20260101T081000Z\nEND:VEVENT\n"
+        for each in range(EVENTS_LIMIT + 1)
+    )
+    body = f"BEGIN:VCALENDAR\nVERSION:2.0\n{events}END:VCALENDAR\n".encode()
+    span = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00", "UTC"
+
+    with pytest.raises(InvalidRequest, match=f"more than {EVENTS_LIMIT} events"):
+        read_events(body, *span)
+    assert len(read_events(body, *span, 1)) == 1
