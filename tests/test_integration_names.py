@@ -22,6 +22,7 @@ OTHER_MEANINGS = frozenset(
         ("automation/definition/kinds.py", "calendar"),  # a trigger
         ("automation/triggers/calendar.py", "calendar"),  # the same
         ("core/events.py", "rest"),  # what is left over
+        ("config/labels.py", "rest"),  # a section of Home Assistant that is a list
         ("entities/domains.py", "calendar"),  # a domain of entities
         ("integration/manifest.py", "mqtt"),  # a key of manifests, as Home Assistant has it
         ("models/vendors.py", "litellm"),  # the name of an API

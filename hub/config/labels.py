@@ -17,7 +17,7 @@ PLATFORM_SECTIONS = (
     *("vacuum", "valve", "water_heater", "weather"),
 )
 """Sections that are lists of entities, each made by the platform that it names; `calendar` is an integration's own."""
-LISTS = ("automation", "template", *PLATFORM_SECTIONS)
+LISTS = ("automation", "template", "rest", *PLATFORM_SECTIONS)
 """Sections that are lists, of which a single item may be written without a dash."""
 _LABELLED = re.compile(r"^([a-z][a-z0-9_]*) +\S.*$")
 

@@ -206,6 +206,8 @@ class _Builder:
         while not isinstance(event := self._next(), MappingEndEvent):
             key = self.node(event, flow=found.flow, depth=depth + 1)
             value = self.node(self._next(), flow=found.flow, depth=depth + 1)
+            if isinstance(event, ScalarEvent) and event.tag is None and event.value:
+                key.data = event.value  # a key is text, also where it looks like a number
             if not isinstance(key.data, str):
                 raise InvalidRequest("the file has a key that is not a text; edit it by hand")
             if key.data in found.data:

@@ -48,7 +48,7 @@ class Section:
         if lines is None:
             self.lines += item(value, 2)
             return
-        self.lines += [f"  - {lines[0]}", *(f"    {line}" if line.strip() else "" for line in lines[1:])]
+        self.lines += [f"  - {lines[0]}", *(f"    {line}" if line else "" for line in lines[1:])]
 
     def entry(self, key: str, value: Any, text: str | None = None) -> None:
         """Add an entry of a mapping; see `item`."""
@@ -58,7 +58,7 @@ class Section:
         if lines is None:
             self.lines += block({key: value}, 2)
             return
-        self.lines += [f"  {key}:", *(f"    {line}" if line.strip() else "" for line in lines)]
+        self.lines += [f"  {key}:", *(f"    {line}" if line else "" for line in lines)]
 
 
 class Draft:

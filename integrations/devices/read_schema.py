@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from hub.automation.definition.fields import template
+from hub.automation.definition.fields import is_template, template
 from hub.core.phrases import phrase
 from hub.core.schema import Described, In, Invalid, Optional, as_list, boolean, show, string
+from hub.core.slugs import slugify
 from integrations.devices.json_path import checked_path
 
 STATE_CLASSES = ("measurement", "measurement_angle", "total", "total_increasing")
+
+
+def entity_ids(given: Iterable[tuple[str, Mapping[str, Any]]], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the ids that entities get, by their domains and settings, as far as no templates make their names.
+
+    Args:
+        names: By domain, what one is called that says nothing of it.
+    """
+    seen: set[str] = set()
+    for domain, settings in given:
+        name = settings.get("name", names[domain])
+        id = f"{domain}.{slugify(names[domain] if is_template(name) else name)}"
+        found = next(each for each in (id, *(f"{id}_{n}" for n in range(2, len(seen) + 3))) if each not in seen)
+        seen.add(found)
+        yield found
 
 
 def _names(value: Any) -> list[str]:

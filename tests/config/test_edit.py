@@ -135,6 +135,14 @@ def test_what_is_not_there_is_not_removed() -> None:
         remove(TEXT, ("agents", 7))
 
 
+def test_keys_that_look_like_something_else_are_text() -> None:
+    text = "levels:\n  1: low\n  on: high\n"
+
+    changed = set_value(text, ("levels", "1"), "lowest")
+
+    assert changed == "levels:\n  1: lowest\n  on: high\n"
+
+
 def test_a_broken_file_is_not_edited() -> None:
     with pytest.raises(InvalidRequest, match="not valid YAML"):
         set_value("a: [1\n", ("b",), 2)

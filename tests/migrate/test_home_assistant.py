@@ -180,6 +180,57 @@ def test_template_entities_come_along_in_both_forms_and_from_the_browser(theirs:
     assert item(planned(theirs, home), "helper", "light.old").verdict is Verdict.THERE
 
 
+def test_phones_that_are_notified_are_named_with_what_to_do(theirs: Path, home: Path) -> None:
+    with (theirs / "configuration.yaml").open("a") as file:
+        file.write(
+            "automation more:\n"
+            "  - alias: Bell\n"
+            "    triggers: {trigger: event, event_type: mobile_app_notification_action}\n"
+            "    actions: [{action: notify.mobile_app_annas_pixel, data: {message: Ding}}]\n"
+            "notify:\n"
+            "  - platform: group\n"
+            "    name: All\n"
+            "    services: [{service: mobile_app_annas_pixel}]\n"
+        )
+
+    move = planned(theirs, home)
+
+    phone = item(move, "phone", "notify.mobile_app_annas_pixel")
+    assert phone.verdict is Verdict.WAITS
+    assert "notify All, Bell notify it" in phone.reasons[0]
+    assert "name it annas pixel" in phone.reasons[0]
+    assert len([each for each in move.items if each.kind == "phone"]) == 1
+
+
+def test_sensors_of_servers_come_along_and_each_line_of_a_text_stays_as_it_is(theirs: Path, home: Path) -> None:
+    with (theirs / "configuration.yaml").open("a") as file:
+        file.write(
+            "rest:\n"
+            "  resource: http://192.168.1.3/\n"
+            "  sensor: {name: Heat, json_attributes: [a]}\n"
+            "sensor:\n"
+            "  - platform: rest\n"
+            "    name: Price\n"
+            "    resource: https://prices.example/\n"
+            "    value_template: |-\n"
+            "      {{ value }}\n"
+            "        \n"
+            "      x\n"
+            "script odd:\n"
+            "  odd: {variables: {levels: {1: low, on: high}}, sequence: []}\n"
+        )
+
+    move = planned(theirs, home)
+    written(move, home)
+
+    assert item(move, "helper", "sensor Heat").verdict is Verdict.TAKEN
+    assert item(move, "helper", "sensor Price").verdict is Verdict.TAKEN
+    checked = check_home(home)
+    assert checked.errors == []
+    assert checked.config["sensor"][0]["value_template"] == "{{ value }}\n  \nx"
+    assert checked.config["script"]["odd"]["variables"]["levels"] == {"1": "low", "on": "high"}
+
+
 def test_scenes_come_along_and_what_turns_them_on_stays_as_it_is(theirs: Path, home: Path) -> None:
     move = planned(theirs, home)
     film = item(move, "scene", "scene.film")

@@ -62,6 +62,7 @@ KINDS: Mapping[str, Phrase] = {
     "location": phrase("Name, place and time"),
     "secret": phrase("Secrets"),
     "mqtt": phrase("MQTT"),
+    "phone": phrase("Phones"),
     "integration": phrase("Integrations"),
     "section": phrase("Other settings"),
     "dashboard": phrase("Dashboards"),

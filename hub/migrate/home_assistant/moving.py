@@ -32,6 +32,7 @@ from hub.migrate.home_assistant.their_files import TheirHome
 from hub.migrate.home_assistant.their_held import TheirHeld
 from hub.migrate.home_assistant.their_helpers import is_list, their_helpers
 from hub.migrate.home_assistant.their_lists import bring_calendars, bring_lists
+from hub.migrate.home_assistant.their_phones import TheirPhones
 from hub.migrate.home_assistant.their_platforms import MADE, is_ours, their_platforms
 from hub.migrate.home_assistant.their_templates import is_template, their_templates
 from hub.migrate.plan import Move, MoveItem, NewPlace, Verdict, said
@@ -74,6 +75,7 @@ class _Moving:
         self._off = switched_off
         self._held = TheirHeld(theirs)
         self._asked: dict[str, bool] = {}
+        self._phones = TheirPhones()
         self._new_places: list[NewPlace] = []
         self._names = {
             str(each.get("id")): str(each.get("entity_id"))
@@ -94,6 +96,8 @@ class _Moving:
         self._commands()
         self._scripts()
         self._automations()
+        for each in self._phones.items():
+            move.add(each)
         self._mqtt()
         bring_calendars(self._theirs, self._draft, move)
         bring_lists(self._theirs, self._draft, move)
@@ -352,6 +356,7 @@ class _Moving:
             why = tuple(phrase("it uses the secret {name}, which does not come along", name=each) for each in missing)
             self.move.add(MoveItem(kind, name, Verdict.LEFT, why, file, line))
             return False
+        self._phones.look(name, value)
         waits = _few(self._named(each) for each in judged.warnings)
         self.move.add(MoveItem(kind, name, Verdict.WAITS if waits else Verdict.TAKEN, waits, file, line, to))
         return True

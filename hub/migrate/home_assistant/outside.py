@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from hub.automation.definition.commands import NAMES as COMMANDS
 from hub.core.phrases import Phrase, phrase
 from hub.entities.helpers.table import HELPERS, LATER_SECTIONS
+from hub.migrate.home_assistant.their_templates import MADE_HERE
 
 _BRIDGE = phrase(
     "its devices come by the bridge while Home Assistant runs: home_assistant: with its address and a token"
@@ -35,7 +36,7 @@ PARTS_OF_THEIRS = frozenset(
         *("http", "panel_custom", "panel_iframe", "updater", "introduction", "stream", "media_source", "image_upload"),
         *("local_calendar", "local_todo", "shopping_list", "todo"),
         *("dhcp", "network", "application_credentials", "assist_pipeline", "hardware", "repairs", "search", "tag"),
-        *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", "template"),
+        *("system_log", "analytics", "onboarding", "auth", "debugpy", "profiler", *MADE_HERE),
         *COMMANDS,
         *HELPERS,
         *LATER_SECTIONS,

@@ -1,4 +1,4 @@
-"""The template entities of a Home Assistant: those of its files, and those that were made in the browser."""
+"""The entities that a Home Assistant makes of templates and of what servers answer, in files and in the browser."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from hub.config.marks import ConfigList, Mark, place, plain
 from hub.migrate.home_assistant.their_files import TheirHome
 
 TEMPLATE = "template"
+MADE_HERE = (TEMPLATE, "rest")
+"""Sections, and platforms of others, whose items come along as they are."""
 _ENTRIES, _REGISTRY = "core.config_entries", "core.entity_registry"
 _NOT_KEYS = ("template_type", "device_id")
 _NAMED = ("sensors", "switches", "lights", "covers", "fans", "panels", "vacuums")
@@ -19,7 +21,7 @@ _NAMED = ("sensors", "switches", "lights", "covers", "fans", "panels", "vacuums"
 
 
 class TheirTemplate(Struct, frozen=True):
-    """An item of `template:`, or of `sensor:` and the like with that platform.
+    """An item of `template:` or `rest:`, or of `sensor:` and the like with that platform.
 
     Attributes:
         section: Where it stands, and is to stand.
@@ -40,7 +42,7 @@ class TheirTemplate(Struct, frozen=True):
 
 def their_templates(theirs: TheirHome) -> Iterator[TheirTemplate]:
     """Yield them, those of the files first."""
-    for section in (TEMPLATE, *PLATFORM_SECTIONS):
+    for section in (*MADE_HERE, *PLATFORM_SECTIONS):
         found = theirs.data.get(section)
         items = zip(found, found.marks, strict=True) if isinstance(found, ConfigList) else ()
         for value, mark in items:
@@ -62,8 +64,8 @@ def their_templates(theirs: TheirHome) -> Iterator[TheirTemplate]:
 
 
 def is_template(section: str, value: Mapping[str, Any]) -> bool:
-    """Whether an item of a section makes template entities."""
-    return section == TEMPLATE or value.get("platform") == TEMPLATE
+    """Whether an item of a section makes template entities, or reads sensors from servers."""
+    return section in MADE_HERE or value.get("platform") in MADE_HERE
 
 
 def _of_entry(entry_id: str, options: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def _of_entry(entry_id: str, options: Mapping[str, Any], ids: Mapping[str, str])
 def _name(section: str, value: Mapping[str, Any]) -> str:
     """Return what is in an item: the names of its entities, as far as there is room."""
     found: list[str] = []
-    if section == TEMPLATE:
+    if section in MADE_HERE:
         for domain, given in value.items():
             many = given if isinstance(given, list) else [given]
             found += [f"{domain} {each['name']}" for each in many if isinstance(each, Mapping) and "name" in each]

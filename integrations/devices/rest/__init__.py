@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
 
-async def setup(host: IntegrationHost, config: Sequence[Any] | None) -> None:
+async def setup(host: IntegrationHost, _config: Sequence[Any] | None) -> None:
     """Make the entities, and begin to ask."""
     from integrations.devices.rest.resource import make
 
-    make(host, config or ())
+    make(host)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hub.automation.services.configured_request import send_request
@@ -12,27 +12,24 @@ from hub.core.secret import Secret
 from hub.core.services import ServiceCall
 from hub.models.retry_after import retry_after_s
 from integrations.devices.read_entity import ReadEntity, Reading, forget_gone
+from integrations.devices.rest.schema import NAMES, SECTIONS, resources
 from integrations.devices.rest.xml_text import json_of_xml
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
-_SECTIONS = ("sensor", "binary_sensor")
-_NAMES = {"sensor": "REST Sensor", "binary_sensor": "REST Binary Sensor"}
 _XML = ("text/xml", "application/xml", "application/xhtml+xml", "application/rss+xml")
 
 
-def make(host: IntegrationHost, config: Sequence[Mapping[str, Any]]) -> None:
+def make(host: IntegrationHost) -> None:
     """Make the entities of each resource, and begin to ask for it."""
     taken: set[str] = set()
-    found = [(each, [(domain, one) for domain in _SECTIONS for one in each[domain]]) for each in config]
-    found += [(each, [(domain, each)]) for domain in _SECTIONS for each in host.platform_items(domain)]
-    for resource, wanted in found:
-        entities = [ReadEntity(host, domain, each, _NAMES[domain], taken) for domain, each in wanted]
+    for resource, wanted in resources(host.config):
+        entities = [ReadEntity(host, domain, each, NAMES[domain], taken) for domain, each in wanted]
         asker = Resource(host, resource)
         reading = Reading(host, asker.what, resource["scan_interval"], asker.ask, entities)
         host.spawn(reading.live(), name=f"ask {asker.what}")
-    forget_gone(host, (host.domain, *_SECTIONS), taken)
+    forget_gone(host, (host.domain, *SECTIONS), taken)
 
     async def reload(call: ServiceCall) -> None:
         await host.services.call("hub", "reload", {}, context=call.context)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hub.automation.definition.commands import request_fields
 from hub.automation.definition.fields import dynamic_text
 from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, Invalid, Length, Optional, Range, Schema, as_list, duration, secret, string
-from integrations.devices.read_schema import BINARY_SENSOR, SENSOR
+from integrations.devices.read_schema import BINARY_SENSOR, SENSOR, entity_ids
 
 EACH_ITEM = True
 RESOURCES_LIMIT = 500
@@ -62,3 +63,20 @@ PLATFORMS = {
     "sensor": Schema(All({**_RESOURCE, **SENSOR}, _addressed)),
     "binary_sensor": Schema(All({**_RESOURCE, **BINARY_SENSOR}, _addressed)),
 }
+SECTIONS = ("sensor", "binary_sensor")
+NAMES = {"sensor": "REST Sensor", "binary_sensor": "REST Binary Sensor"}
+
+
+def resources(config: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], list[tuple[str, Mapping[str, Any]]]]]:
+    """Yield each resource of a checked configuration, with its entities by their domains."""
+    for each in config.get("rest") or ():
+        yield each, [(domain, one) for domain in SECTIONS for one in each[domain]]
+    for domain in SECTIONS:
+        for each in config.get(domain) or ():
+            if each["platform"] == "rest":
+                yield each, [(domain, each)]
+
+
+def ENTITIES(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the entity ids that a checked configuration has."""
+    return entity_ids((each for _, found in resources(config) for each in found), NAMES)

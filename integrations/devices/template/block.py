@@ -16,7 +16,7 @@ from hub.automation.running.run import RunState
 from hub.automation.running.signals import error_text
 from hub.automation.triggers.provenance import is_somebody_elses
 from hub.config.paths import KeyPath
-from hub.core.context import SYSTEM, Context
+from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.repairs import Severity
@@ -123,7 +123,8 @@ class TriggeredBlock:
         """
         cause = firing.context
         tainted = firing.tainted or is_somebody_elses(cause)
-        context = Context(SYSTEM.narrow(tainted=tainted), parent_id=cause.id if cause is not None else None)
+        authority = self._home.authority(self._place).narrow(tainted=tainted)
+        context = cause.child(authority) if cause is not None else Context(authority)
         run = RunState(self._plan, self._parts, context, trigger=firing.trigger)
         run.defined = True
         for variables in (firing.variables, self._config.get("variables") or {}):

@@ -14,7 +14,7 @@ from hub.automation.running.execute import execute
 from hub.automation.running.plan import RunPlan
 from hub.automation.running.run import RunState
 from hub.config.paths import KeyPath
-from hub.core.context import Context
+from hub.core.context import SCOPES, Authority, Context
 from hub.core.errors import Conflict, HubError
 from hub.core.phrases import phrase
 from hub.core.states import EntityState
@@ -137,6 +137,10 @@ class TemplateHome:
             del self._active[run.context.id]
         if ended.outcome in (RunOutcome.FAILED, RunOutcome.TIMED_OUT, RunOutcome.INTERRUPTED):
             raise ActionFailed(phrase("{script} failed: {error}", script=plan.owner_id, error=ended.error))
+
+    def authority(self, place: str) -> Authority:
+        """Return the rights of a block: those of the owner, who wrote it, as of an automation in the configuration."""
+        return Authority(f"template:{place}", person=self.host.people.owners()[0].id, scopes=SCOPES, owner=True)
 
     def endanger(self, steps: Any) -> bool:
         """Whether actions do what an agent asks about."""

@@ -57,8 +57,12 @@ class CalendarEntity:
             if self._again <= now:
                 await self.look(is_due=True)
             due = min([self._again, *(each for each in self._boundaries() if each > self._host.clock.time())])
-            self._pause = self._host.spawn(self._host.clock.sleep_until(due), name=f"calendar {self._name}: wait")
-            await asyncio.wait([self._pause])
+            # Not the host's: what it ends first at an unload must not wake this to wait once more.
+            self._pause = asyncio.create_task(self._host.clock.sleep_until(due), name=f"calendar {self._name}: wait")
+            try:
+                await asyncio.wait([self._pause])
+            finally:
+                self._pause.cancel()
             self._show()
 
     async def look(self, *, is_due: bool = False) -> None:

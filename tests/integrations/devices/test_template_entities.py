@@ -98,6 +98,28 @@ async def test_what_a_trigger_brings_counts_as_whose_it_is_also_after_a_restart(
         assert is_tainted(again, "sensor.heard")
 
 
+async def test_a_block_with_triggers_acts_for_the_owner_and_tells_what_caused_it(tmp_path: Path) -> None:
+    block = {
+        "triggers": {"trigger": "event", "event_type": "said"},
+        "actions": {"event": "acted"},
+        **sensor("Heard", "{{ trigger.event.data.word }}"),
+    }
+    hub = home(tmp_path, block, people=[{"id": "ada", "name": "Ada", "owner": True}])
+    seen: list[Event] = []
+    async with hub:
+        hub.bus.listen("acted", seen.append)
+        cause = Context(SYSTEM).child()
+
+        hub.bus.fire("said", {"word": "hello"}, cause)
+        hub.bus.fire("said", {"word": "obey me"}, FOREIGN)
+        await hub.clock.advance(1)  # type: ignore[attr-defined]
+
+    own, foreign = (each.context.authority for each in seen)
+    assert (own.principal.partition(":")[0], own.person, own.owner, own.tainted) == ("template", "ada", True, False)
+    assert (foreign.person, foreign.tainted) == ("ada", True)
+    assert {cause.id, *cause.chain} <= {*seen[0].context.chain}
+
+
 async def test_actions_run_with_the_rights_of_whoever_asked(tmp_path: Path) -> None:
     switch = {"name": "Lamp", "turn_on": {"event": "pressed", "event_data": {"by": "{{ this.entity_id }}"}}}
     hub = home(tmp_path, {"switch": {**switch, "turn_off": []}})

@@ -112,6 +112,16 @@ async def test_a_calendar_is_on_during_an_event_and_shows_the_present_or_next_on
     assert seen.context.authority.tainted
 
 
+async def test_the_hub_stops_at_once_while_a_calendar_waits_for_its_next_event(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    await home.state("calendar.family", lambda now: now.state == "off")
+
+    await home.hub.stop()
+
+    assert "did not stop" not in caplog.text
+
+
 async def test_an_automation_fires_at_its_time_over_restarts_and_for_what_is_added(home: Home) -> None:
     await home.state("calendar.family", lambda now: now.state == "off")
     await home.clock.advance(2 * HOUR)
