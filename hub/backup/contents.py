@@ -22,7 +22,7 @@ OWN = frozenset({"backup", "backup.lock", "backup.json", "restore"})
 """What backups themselves keep in `.storage`; none of it is in one, and a restore leaves it."""
 AUDIT = "audit"
 """The audit log in `.storage`: it is in every backup, and one that goes on stays through a restore."""
-RUNTIME = frozenset({"hub.lock", "run", "update.json"})
+RUNTIME = frozenset({"hub.lock", "hub.db.owner", "run", "update.json"})
 REPLACED = "replaced-"
 """How the folder in `.storage` begins that holds the home from before a restore."""
 

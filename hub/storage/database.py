@@ -22,6 +22,7 @@ from hub.storage.damage import (
     suspect_mark,
 )
 from hub.storage.errors import DatabaseDamaged, NewerSchema, from_os, from_sqlite, is_damage
+from hub.storage.instance_lock import StoreLock
 from hub.storage.readers import READ_LIMIT_S, Readers
 from hub.storage.schema_version import Migration, migrate, refuse_newer, schema_version
 from hub.storage.writer import Writer
@@ -64,6 +65,7 @@ class Database:
         self._migrations = tuple(migrations)
         self._synchronous: Synchronous = synchronous
         self._disposable = disposable
+        self._owned = StoreLock(path)
         self._writer = Writer(path, self._open_for_writing, post_delay_s=post_delay_s, on_damage=self._met_damage)
         self._readers = Readers(path, self._open_for_reading, self._met_damage)
         self._damage_listeners: list[Callable[[], object]] = []
@@ -72,16 +74,22 @@ class Database:
         """Open the file, creating, repairing or migrating it as needed.
 
         Raises:
+            AlreadyRunning: Another hub holds it, from this home or by another path.
             NewerSchema: A newer program wrote it; it was not changed.
             MigrationFailed: A migration could not be done; the file is as before it.
             StorageError: The disk is full, or the file or directory cannot be written.
         """
-        await self._writer.start()
+        try:
+            await self._writer.start()
+        except Exception:
+            self._owned.release()
+            raise
 
     async def close(self) -> None:
         """Flush pending writes and close; later ones are refused. A second call does nothing."""
         await self._readers.stop()
         await self._writer.stop()
+        self._owned.release()
 
     async def write(self, fn: Callable[[SqlConnection], T]) -> T:
         """Run `fn` in the writer thread and return its result once its changes are on disk.
@@ -144,6 +152,8 @@ class Database:
 
     def _open_for_writing(self) -> sqlite3.Connection:
         try:
+            if not self._disposable:  # whoever may not have the home's database has no use for the others
+                self._owned.acquire()
             finish_interrupted(self.path)
             if not self.path.exists():
                 make_new(self.path, self._migrations)

@@ -9,7 +9,7 @@ _WORDS = (
     "DELETE FROM outbox WHERE session_key = ? AND created_ms < ?",
     "DELETE FROM runs WHERE session_key = ? AND created_ms < ?",
     "DELETE FROM approvals WHERE session_key = ? AND created_ms < ?",
-    "DELETE FROM idempotency WHERE instr(responses, ?) AND created_ms < ?",
+    "DELETE FROM idempotency WHERE replace(responses, ?, '') <> responses AND created_ms < ?",
     "DELETE FROM system_events WHERE session_key = ? AND created_ms < ?",
 )
 

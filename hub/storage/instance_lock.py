@@ -1,4 +1,4 @@
-"""One hub per home directory: the lock it holds, and where the others find it.
+"""One hub per home directory, and one per store: the locks it holds, and where the others find it.
 
 Standard library only: the command line reads it before it does anything else.
 """
@@ -16,6 +16,7 @@ from typing import Any
 from hub.core.errors import HubError
 
 LOCK_NAME = "hub.lock"
+OWNER_SUFFIX = ".owner"
 READ_LIMIT_BYTES = 4_096
 ATTEMPTS = 20
 WAIT_S = 0.05
@@ -56,7 +57,7 @@ class AlreadyRunning(HubError):
     code = "ALREADY_RUNNING"
     http_status = 409
 
-    def __init__(self, home: Path, running: Running | None) -> None:
+    def __init__(self, home: Path, running: Running | None, what: str = "runs on") -> None:
         if running is None:
             who, details = "another hub", {"home": str(home)}
         else:
@@ -65,7 +66,7 @@ class AlreadyRunning(HubError):
             who = f"another hub (process {running.pid}, since {since}{at})"
             details = {"home": str(home), **asdict(running)}
         super().__init__(
-            f"{who} already runs on {home}; stop it first, or start this one with another --config directory",
+            f"{who} already {what} {home}; stop it first, or start this one with another --config directory",
             details=details,
         )
         self.running = running
@@ -77,6 +78,8 @@ class InstanceLock:
     Args:
         home: The home directory.
     """
+
+    _what = "runs on"
 
     def __init__(self, home: Path | os.PathLike[str] | str) -> None:
         self.home = Path(home)
@@ -93,18 +96,18 @@ class InstanceLock:
         """
         if self._descriptor is not None and self._running is not None:
             return self._running
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._make_folder()
         for attempt in range(ATTEMPTS):
             descriptor = self._try_lock()
             if descriptor is not None:
                 self._descriptor = descriptor
                 return self._write(descriptor, Running(os.getpid(), time.time()))
-            running = read_running(self.home)
+            running = _read(self._path)
             if running is not None:
-                raise AlreadyRunning(self.home, running)
+                raise AlreadyRunning(self.home, running, self._what)
             if attempt + 1 < ATTEMPTS:
                 time.sleep(WAIT_S)  # it was just given up, or its holder has not written who it is yet
-        raise AlreadyRunning(self.home, None)
+        raise AlreadyRunning(self.home, None, self._what)
 
     def update(self, host: str, port: int, *, tls: bool = False) -> Running:
         """Record where the gateway listens.
@@ -124,6 +127,9 @@ class InstanceLock:
         os.close(self._descriptor)
         self._descriptor = None
         self._running = None
+
+    def _make_folder(self) -> None:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _try_lock(self) -> int | None:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -149,13 +155,41 @@ class InstanceLock:
         return running
 
 
+class StoreLock(InstanceLock):
+    """The lock on a database, by whatever path it is reached: two homes may lead to one file.
+
+    Args:
+        path: The database.
+    """
+
+    _what = "holds"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        real = path.resolve()
+        self._path = real.with_name(f"{real.name}{OWNER_SUFFIX}")
+
+    def _make_folder(self) -> None:
+        """Do nothing: it is the database's."""
+
+    def release(self) -> None:
+        """Release the lock, and leave no file; a second call does nothing."""
+        if self._descriptor is not None:
+            self._path.unlink(missing_ok=True)  # whoever locked it meanwhile sees that it is another file
+        super().release()
+
+
 def read_running(home: Path | os.PathLike[str] | str) -> Running | None:
     """Return the hub that runs on `home`, or None if there is none or it is just starting.
 
     A file left by a killed hub means nothing; only a held lock counts.
     """
+    return _read(_lock_path(Path(home)))
+
+
+def _read(path: Path) -> Running | None:
     try:
-        descriptor = os.open(_lock_path(Path(home)), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return None
     try:

@@ -123,14 +123,14 @@ def skipped_triggers(connection: SqlConnection, span: Span) -> list[Skipped]:
 
 def fallen_back(connection: SqlConnection, limit: int) -> list[str]:
     """Return the newest runs in which a model failed."""
-    query = """SELECT run_id FROM run_traces WHERE instr(data, '"failed":[{') > 0 ORDER BY id DESC LIMIT ?"""
+    query = """SELECT run_id FROM run_traces WHERE data LIKE '%"failed":[{%' ORDER BY id DESC LIMIT ?"""
     return [run_id for (run_id,) in connection.execute(query, (limit,)).fetchall()]
 
 
 def automation_of(connection: SqlConnection, run_id: str, around: RelatedRecords) -> HubEvent | None:
     """Return the event with which a run of an automation began, and add its related records."""
     found = connection.execute(
-        f"{_RAN} AND noted = 1 AND instr(data, ?) > 0 ORDER BY id LIMIT 1",
+        f"{_RAN} AND noted = 1 AND replace(data, ?, '') <> data ORDER BY id LIMIT 1",
         (f'"run_id":"{run_id}"',),
     ).fetchone()
     if found is None:
@@ -243,7 +243,7 @@ def state_spans(connection: SqlConnection, change: Change) -> tuple[int | None, 
 
 
 _NEAR = "SELECT time_ms, before, state FROM states WHERE noted = 1 AND entity_id = ?"
-_FELL_BACK = """SELECT run_id, data FROM run_traces WHERE run_id IN ({marks}) AND instr(data, '"failed":[{') > 0"""
+_FELL_BACK = """SELECT run_id, data FROM run_traces WHERE run_id IN ({marks}) AND data LIKE '%"failed":[{%'"""
 _BEGUN = "SELECT context_id, data FROM events WHERE type = 'run_started'"
 
 

@@ -71,26 +71,27 @@ def in_hub(connection: SqlConnection, word: str, titled: Sequence[str], found: F
     Raises:
         TooMany: It is in too many rows.
     """
+    pattern = f"%{word}%"  # a word has letters alone
     runs = _all(
         connection,
-        "SELECT id, context_id FROM runs WHERE instr(lower(agent_id || ' ' || coalesce(model, '') || ' '"
-        " || coalesce(error, '') || ' ' || coalesce(authority, '')), ?) > 0",
-        (word,),
+        "SELECT id, context_id FROM runs WHERE lower(agent_id || ' ' || coalesce(model, '') || ' '"
+        " || coalesce(error, '') || ' ' || coalesce(authority, '')) LIKE ?",
+        (pattern,),
     )
-    keys = {*titled, *(key for (key,) in _all(connection, _SUBAGENTS, (word,)))}
+    keys = {*titled, *(key for (key,) in _all(connection, _SUBAGENTS, (pattern,)))}
     runs += _among(connection, _OF_SESSIONS, keys)
     said = _all(
         connection,
-        "SELECT position, run_id FROM inbox WHERE instr(lower(channel || ' ' || coalesce(person, '') || ' '"
+        "SELECT position, run_id FROM inbox WHERE lower(channel || ' ' || coalesce(person, '') || ' '"
         " || coalesce(principal, '') || ' ' || coalesce(reason, '') || ' '"
-        " || substr(coalesce(message, ''), 1, 8000)), ?) > 0",
-        (word,),
+        " || substr(coalesce(message, ''), 1, 8000)) LIKE ?",
+        (pattern,),
     )
     asked = _all(
         connection,
-        "SELECT position, run_id FROM approvals WHERE instr(lower(kind || ' ' || title || ' ' || text || ' '"
-        " || details || ' ' || reason || ' ' || requested_by || ' ' || coalesce(decided_by, '')), ?) > 0",
-        (word,),
+        "SELECT position, run_id FROM approvals WHERE lower(kind || ' ' || title || ' ' || text || ' '"
+        " || details || ' ' || reason || ' ' || requested_by || ' ' || coalesce(decided_by, '')) LIKE ?",
+        (pattern,),
     )
     found.positions["m"] = {position for position, _ in said}
     found.positions["a"] = {position for position, _ in asked}
@@ -106,15 +107,16 @@ def in_history(connection: SqlConnection, word: str, found: Found) -> None:
     Raises:
         TooMany: It is in too many rows.
     """
+    pattern = f"%{word}%"
     for query in (_STATES, _EVENTS):
-        for row in _all(connection, query, (word,)):
+        for row in _all(connection, query, (pattern,)):
             found.contexts |= {each for each in row if each is not None}
-    failed = {run_id for (run_id,) in _all(connection, _TRACES, (word,))}
+    failed = {run_id for (run_id,) in _all(connection, _TRACES, (pattern,))}
     for context_id, data in connection.execute(_TRIGGERED).fetchall() if failed else ():
         if orjson.loads(data).get("run_id") in failed:
             found.contexts.add(context_id)
-    found.runs |= {run_id for (run_id,) in _all(connection, _FELL_BACK, (word,))}
-    found.positions["s"] = {position for (position,) in _all(connection, _SKIPPED, (word,))}
+    found.runs |= {run_id for (run_id,) in _all(connection, _FELL_BACK, (pattern,))}
+    found.positions["s"] = {position for (position,) in _all(connection, _SKIPPED, (pattern,))}
     for context_id, parent_id, data in connection.execute(_BEGUN).fetchall():
         begun = orjson.loads(data)
         tied = {context_id, *(begun.get("chain") or ()), *([parent_id] if parent_id else [])}
@@ -137,20 +139,20 @@ _RUNS_OF = "SELECT position FROM runs WHERE id IN ({}) OR context_id IN ({})"
 _ASKED_BY = "SELECT position FROM approvals WHERE run_id IN ({})"
 _NOTED_STATES = "SELECT id FROM states WHERE noted = 1 AND (context_id IN ({}) OR parent_id IN ({}))"
 _NOTED_EVENTS = "SELECT id FROM events WHERE noted = 1 AND (context_id IN ({}) OR parent_id IN ({}))"
-_SUBAGENTS = "SELECT session_key FROM subagents WHERE instr(lower(task), ?) > 0"
+_SUBAGENTS = "SELECT session_key FROM subagents WHERE lower(task) LIKE ?"
 _STATES = (
-    "SELECT context_id, parent_id FROM states WHERE noted = 1 AND instr(lower(entity_id || ' '"
+    "SELECT context_id, parent_id FROM states WHERE noted = 1 AND lower(entity_id || ' '"
     " || coalesce(before, '') || ' ' || coalesce(state, '') || ' '"
-    " || coalesce(principal, '') || ' ' || coalesce(person, '') || ' ' || coalesce(attributes, '')), ?) > 0"
+    " || coalesce(principal, '') || ' ' || coalesce(person, '') || ' ' || coalesce(attributes, '')) LIKE ?"
 )
 _EVENTS = (
     "SELECT context_id, parent_id FROM events WHERE (noted = 1"
-    " OR type IN ('automation_finished', 'heartbeat', 'service_called')) AND instr(lower(data), ?) > 0"
+    " OR type IN ('automation_finished', 'heartbeat', 'service_called')) AND lower(data) LIKE ?"
 )
-_TRACES = "SELECT run_id FROM traces WHERE outcome != 'finished' AND instr(lower(data), ?) > 0"
+_TRACES = "SELECT run_id FROM traces WHERE outcome != 'finished' AND lower(data) LIKE ?"
 _TRIGGERED = "SELECT context_id, data FROM events WHERE type = 'automation_triggered' AND context_id IS NOT NULL"
-_FELL_BACK = """SELECT run_id FROM run_traces WHERE instr(data, '"failed":[{') > 0 AND instr(lower(data), ?) > 0"""
-_SKIPPED = "SELECT id FROM not_run WHERE instr(lower(automation_id || ' ' || data), ?) > 0"
+_FELL_BACK = """SELECT run_id FROM run_traces WHERE data LIKE '%"failed":[{%' AND lower(data) LIKE ?"""
+_SKIPPED = "SELECT id FROM not_run WHERE lower(automation_id || ' ' || data) LIKE ?"
 _BEGUN = "SELECT context_id, parent_id, data FROM events WHERE type = 'run_started'"
 
 

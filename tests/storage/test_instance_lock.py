@@ -12,7 +12,9 @@ from subprocess import PIPE
 
 import pytest
 
+from hub.storage.database import Database
 from hub.storage.instance_lock import AlreadyRunning, InstanceLock, Running, read_running
+from hub.storage.migrations import HUB_MIGRATIONS
 from tests.servers.forked import ForkedProcess
 
 ROOT = Path(__file__).parents[2]
@@ -152,3 +154,26 @@ def test_what_the_command_line_needs_is_standard_library_only(module: str) -> No
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+async def test_a_second_hub_is_refused_a_store_by_whatever_path_it_comes(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    first = Database(tmp_path / "one" / "hub.db", HUB_MIGRATIONS)
+    await first.open()
+    await first.write(lambda connection: connection.execute("INSERT INTO meta(key, value) VALUES ('whose', 'first')"))
+    (tmp_path / "two" / "hub.db").symlink_to(tmp_path / "one" / "hub.db")
+    second = Database(tmp_path / "two" / "hub.db", HUB_MIGRATIONS)
+
+    with pytest.raises(AlreadyRunning, match=rf"another hub \(process {os.getpid()}, .* already holds .*hub\.db; stop"):
+        await second.open()
+    await second.close()
+    await first.close()
+
+    assert [each.name for each in (tmp_path / "one").iterdir()] == ["hub.db"]
+    third = Database(tmp_path / "two" / "hub.db", HUB_MIGRATIONS)
+    await third.open()
+    kept = "SELECT value FROM meta WHERE key = 'whose'"
+    found = await third.read(lambda connection: connection.execute(kept).fetchone()[0])
+    await third.close()
+    assert found == "first"

@@ -20,8 +20,9 @@ SQL_METHODS = ("execute", "executemany", "executescript")
 NOT_PORTABLE = re.compile(
     r"\b(INSERT|UPDATE)\s+OR\s+\w+|\bREPLACE\s+INTO\b|\browid\b|\b_rowid_\b|\bPRAGMA\b|\bAUTOINCREMENT\b|\bsqlite_\w+"
     r"|\bjson(b)?_\w+\(|\bjson_(extract|each|tree|valid)\b|\bLIMIT\s+-1\b|\bNOT\s+INDEXED\b|\bINDEXED\s+BY\b"
-    r"|\b(ifnull|group_concat|randomblob|julianday|last_insert_rowid|total_changes)\(|\bVACUUM\b|\bATTACH\s+DATABASE\b"
-    r"|\bBEGIN\s+(IMMEDIATE|EXCLUSIVE)\b|\bWITHOUT\s+ROWID\b|(?-i:\bGLOB\b)|\bSELECT\b.*\bWHERE\s+1\s",
+    r"|\b(ifnull|group_concat|randomblob|julianday|last_insert_rowid|total_changes|instr)\(|\bVACUUM\b|\bATTACH\s+DATABASE\b"
+    r"|\bBEGIN\s+(IMMEDIATE|EXCLUSIVE)\b|\bWITHOUT\s+ROWID\b|(?-i:\bGLOB\b)|\bSELECT\b.*\bWHERE\s+1\s"
+    r"|(?:\bWHERE|\bAND|\bOR|\bNOT|\bWHEN)\s+\?\s*(?:\bAND\b|\bOR\b|\bTHEN\b|$)|\x00",
     re.IGNORECASE,
 )
 MAY_MATTER = re.compile(r"sqlite3|lastrowid|execute")
@@ -98,6 +99,10 @@ def test_no_store_above_hub_storage_knows_that_the_database_is_sqlite() -> None:
         'connection.execute("PRAGMA user_version")',
         'connection.execute("SELECT id FROM runs LIMIT -1 OFFSET ?")',
         "id = connection.execute(INSERT).lastrowid",
+        'connection.execute("DELETE FROM runs WHERE instr(data, ?)", (key,))',
+        'connection.execute("SELECT id FROM runs WHERE (state = 1 OR ? AND state IN (2, 3))", (decided,))',
+        'connection.execute("SELECT id FROM runs WHERE ?", (True,))',
+        "EMPTY = \"SELECT id FROM runs WHERE name <> '\\x00'\"",
     ],
 )
 def test_what_only_sqlite_understands_is_found(line: str) -> None:

@@ -156,9 +156,9 @@ class Pairings:
     async def entries(self, channel: str | None = None, *, decided: bool = False) -> list[PairingEntry]:
         """Return the pending requests, oldest first, and optionally the decided ones."""
         since_ms = self._now_ms() - CODE_LIFE_S * 1_000
-        wanted = "(state = 'pending' AND created_ms > ? OR ? AND state IN ('approved', 'denied'))"
+        wanted = "(state = 'pending' AND created_ms > ? OR ? = 1 AND state IN ('approved', 'denied'))"
         wanted += " AND channel = coalesce(?, channel) ORDER BY created_ms, id"
-        return await self._db.read(lambda connection: _select(connection, wanted, since_ms, decided, channel))
+        return await self._db.read(lambda connection: _select(connection, wanted, since_ms, int(decided), channel))
 
     async def offer(self, inbound: Inbound) -> bool:
         """Offer a stranger a pairing code, at most hourly; return whether one will be sent.
