@@ -62,6 +62,11 @@ class EngineProcess:
         """Whether its process runs."""
         return self._process is not None and self._process.returncode is None
 
+    @property
+    def process_id(self) -> int | None:
+        """The id of its process, if it runs."""
+        return self._process.pid if self._process is not None and self.is_running else None
+
     async def ask(self, head: Mapping[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
         """Send a request and return its answer. Cancelling it ends the process.
 

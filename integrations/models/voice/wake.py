@@ -100,6 +100,11 @@ class WakeProcess:
         self._streams[stream.id] = stream
         return stream
 
+    @property
+    def process_id(self) -> int | None:
+        """The id of the process, if it runs."""
+        return self._process.process_id if self._process is not None else None
+
     def now(self) -> float:
         """Return the seconds of its clock."""
         return self._clock.monotonic()
@@ -187,8 +192,8 @@ async def delay_s(engine: WakeProcess, word: str, samples: bytes) -> float | Non
         await runs.wait()
     trial.close()
     stream = engine.open("test", [word], 0.5, lambda _: heard.set())
-    before = bytes(BYTES_PER_S)
-    pieces = before + samples + bytes(BYTES_PER_S)
+    before = bytes(2 * BYTES_PER_S)
+    pieces = before + samples + before
     loud = [at for at in range(0, len(samples), PCM.frame_bytes) if _is_loud(samples[at : at + PCM.frame_bytes])]
     ends_s = (len(before) + max(loud, default=0)) / BYTES_PER_S
     begun = engine.now()
