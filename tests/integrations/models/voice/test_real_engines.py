@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ DELAY_LIMIT_S = 1.0
 CORE_SHARE_LIMIT = 0.03
 """Of a satellite whose words microWakeWord finds."""
 VOICES = ("en-us", "en-gb", "en-us+m3", "en-us+f2", "en-gb-scotland", "en-us+m7")
+Say = Callable[..., Awaitable[bytes]]
 real = pytest.mark.skipif(not (LONG and REAL), reason="a long run, with HOMARUS_VOICE=HOME, has them")
 
 
@@ -69,20 +71,29 @@ async def test_sentences_of_a_household_are_understood(tts: str, language: str, 
     assert limit is None or share <= limit
 
 
-async def spoken(tts: str, text: str, voice: str = "") -> bytes:
-    """Return a text as satellites hear it."""
-    provider = VoiceProvider("voice", FOLDER, VoiceSettings(tts=tts, timeout_s=300.0), Clock())
-    sound = read_wav(await provider.speak(SpeechRequest(AUTO, text, voice, "wav", "en")))
-    await provider.close()
-    assert sound is not None
-    return resampled(sound, RATE).samples
+@pytest.fixture
+async def say() -> AsyncIterator[Say]:
+    """Yield what says a text by Piper, or by a voice of espeak-ng, as satellites hear it."""
+    providers = {
+        tts: VoiceProvider("voice", FOLDER, VoiceSettings(tts=tts, timeout_s=300.0), Clock()) for tts in (AUTO, ESPEAK)
+    }
+
+    async def say(text: str, voice: str = "") -> bytes:
+        provider = providers[ESPEAK if voice else AUTO]
+        sound = read_wav(await provider.speak(SpeechRequest(AUTO, text, voice, "wav", "en")))
+        assert sound is not None
+        return resampled(sound, RATE).samples
+
+    yield say
+    for each in providers.values():
+        await each.close()
 
 
 @real
 @pytest.mark.timeout(300)
-async def test_wake_words_are_heard_soon_after_they_were_said() -> None:
+async def test_wake_words_are_heard_soon_after_they_were_said(say: Say) -> None:
     engine = WakeProcess(FOLDER, Clock())
-    delays = {each.id: await delay_s(engine, each.id, await spoken(AUTO, f"{each.name}.")) for each in WAKE_WORDS}
+    delays = {each.id: await delay_s(engine, each.id, await say(f"{each.name}.")) for each in WAKE_WORDS}
     await engine.close()
 
     print(
@@ -93,9 +104,9 @@ async def test_wake_words_are_heard_soon_after_they_were_said() -> None:
 
 @real
 @pytest.mark.timeout(900)
-async def test_ten_minutes_of_speech_wake_nothing() -> None:
-    sounds = [await spoken(AUTO, each) for each in ENGLISH]
-    sounds += [await spoken(ESPEAK, each, voice) for voice in VOICES for each in ENGLISH]
+async def test_ten_minutes_of_speech_wake_nothing(say: Say) -> None:
+    sounds = [await say(each) for each in ENGLISH]
+    sounds += [await say(each, voice) for voice in VOICES for each in ENGLISH]
     tasks = TaskOwner("test")
     command = (str(FOLDER.python_of(WAKE)), "-I", str(WORKER), "wake", "", "1")
     process = EngineProcess("wake", command, Clock(), tasks, timeout_s=60.0, idle_s=60.0)
@@ -116,9 +127,9 @@ async def test_ten_minutes_of_speech_wake_nothing() -> None:
 
 @real
 @pytest.mark.timeout(300)
-async def test_four_satellites_cost_little_of_a_core() -> None:
+async def test_four_satellites_cost_little_of_a_core(say: Say) -> None:
     engine, heard = WakeProcess(FOLDER, Clock()), list[str]()
-    sound = b"".join([await spoken(AUTO, each) for each in ENGLISH])
+    sound = b"".join([await say(each) for each in ENGLISH])
     streams = [engine.open(str(each), ["okay_nabu"], 0.5, heard.append) for each in range(4)]
 
     async def feed(seconds: float, begun: float) -> None:
