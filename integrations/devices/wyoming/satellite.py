@@ -187,14 +187,24 @@ class WyomingSatellite:
                     await self._host.clock.sleep(ahead_s - LEAD_S)
                 chunk = sound.samples[at : at + CHUNK_BYTES]
                 self._send("audio-chunk", chunk, **about, timestamp=1_000 * at // bytes_per_s)
-                with suppress(OSError):  # `_require` says it
-                    await writer.drain()
+                await self._drained(writer)
                 self._require()
         finally:
             self._send("audio-stop")
         left_s = sound.seconds - (self._host.clock.monotonic() - began_at)
         await self._wait_until_played(left_s + (PLAYED_LIMIT_S if self._says_played else LEAD_S))
         self._require()
+
+    async def _drained(self, writer: asyncio.StreamWriter) -> None:
+        """Wait until it has taken what was sent; one that takes nothing any more is away."""
+        try:
+            async with asyncio.timeout(SILENCE_LIMIT_S):
+                await writer.drain()
+        except TimeoutError:
+            writer.transport.abort()
+            raise Unavailable(phrase("{url} does not answer", url=self._config["url"])) from None
+        except OSError:
+            pass  # the reader hears of it too
 
     async def _serve(self) -> str:
         """Connect, and take what comes until the connection ends; return why it did, for people."""
@@ -225,7 +235,7 @@ class WyomingSatellite:
             return phrase("{url} is in use by another server, such as a Home Assistant", url=url)
         except TimeoutError:
             return phrase("{url} does not answer", url=url)
-        except (ValueError, HubError) as error:
+        except (ValueError, RecursionError, HubError) as error:
             reason = str(error)
             return phrase("what answers at {url} does not speak the Wyoming protocol: {reason}", url=url, reason=reason)
         except (OSError, EOFError) as error:
@@ -352,8 +362,7 @@ class WyomingSatellite:
         before = self.info
         told = info.get("satellite")
         self._about = told if isinstance(told, dict) else {}
-        programs = [each for each in info.get("wake") or () if isinstance(each, dict)]
-        models = [each for program in programs for each in program.get("models") or () if isinstance(each, dict)]
+        models = [each for program in _objects(info.get("wake")) for each in _objects(program.get("models"))]
         self._wakes = {
             name: _text(each.get("phrase")) or name for each in models[:50] if (name := _text(each.get("name")))
         }
@@ -437,6 +446,10 @@ def _keep_alive(writer: asyncio.StreamWriter) -> None:
     for name, value in _KEEPALIVE.items():
         if hasattr(socket, name):
             found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str:

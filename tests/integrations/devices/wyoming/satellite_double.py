@@ -73,6 +73,12 @@ class SatelliteDouble:
         self._handlers[-1].writer.write(data)
         await self._handlers[-1].writer.drain()
 
+    def stall(self) -> None:
+        """Take nothing any more that the hub sends."""
+        transport = self._handlers[-1].writer.transport
+        assert isinstance(transport, asyncio.ReadTransport)
+        transport.pause_reading()
+
     async def say(self, samples: bytes, rate: int = 16_000, channels: int = 1) -> None:
         """Send what it hears, as its microphone gives it."""
         for at in range(0, len(samples), 2_048):

@@ -36,7 +36,7 @@ from tests.integrations.devices.wyoming.satellite_double import (
     SatelliteDouble,
     satellite_double,
 )
-from tests.until import as_time_passes, until
+from tests.until import as_time_passes, skip_time, until
 
 ASR, WAKE, TTS = PipelineStage.ASR, PipelineStage.WAKE, PipelineStage.TTS
 SPEECH = struct.pack("<1600h", *range(0, 3200, 2))
@@ -337,6 +337,8 @@ async def test_a_service_that_hears_is_no_satellite(hub: HubFixture) -> None:
     ("data", "words"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak the Wyoming protocol"),
+        (b'{"type": "info", "data": {"wake": 5, "satellite": 5}}\n{"type": "x", "data": [1]}\n', "JSON object"),
+        (b"[" * 20_000 + b"\n", "does not speak the Wyoming protocol"),
         (b'{"type": "audio-chunk"}\n', "expected sound with its rate, width and channels, got rate=None"),
         (b'{"type": "audio-chunk", "data": {"rate": 1, "width": 2, "channels": 1}}\n', "cannot be read"),
     ],
@@ -345,6 +347,23 @@ async def test_what_is_not_of_the_protocol_is_named(kitchen: Kitchen, data: byte
     await kitchen.double.garble(data)
 
     assert words in await until(kitchen.trouble)
+
+
+async def test_one_that_takes_nothing_any_more_is_not_waited_for(hub: HubFixture) -> None:
+    double = SatelliteDouble()
+    double.is_old = True
+    async with kitchen_of(hub, double) as kitchen:
+        await as_time_passes(kitchen.clock, 0.1, lambda: kitchen.line.is_connected)
+        double.stall()
+        playing = asyncio.create_task(kitchen.satellite.play(Sound(bytes(60_000_000), 192_000)))
+        writer = kitchen.satellite._writer
+        assert writer is not None
+        await as_time_passes(kitchen.clock, 5.0, lambda: writer.transport.get_write_buffer_size() > 65_536)
+
+        skip_time(SILENCE_LIMIT_S)
+
+        with pytest.raises(Unavailable, match="does not answer"):
+            await playing
 
 
 async def test_a_port_where_nothing_listens_is_named(hub: HubFixture) -> None:
