@@ -66,8 +66,9 @@ async def look(
         if seconds is None:
             continue
         if handle.film is None:
-            no_stream = "{entity} has no stream that could be recorded; it has single pictures"
-            raise InvalidRequest(phrase(no_stream, entity=each))
+            raise InvalidRequest(
+                phrase("{entity} has no stream that could be recorded; it has single pictures", entity=each)
+            )
         film = await handle.film(seconds)
         path = await keep(call, film.data, mimetypes.guess_extension(film.mime_type) or ".mp4")
         shown.append({"entity_id": each, "film": path, "seconds": f"{seconds:g}"})
