@@ -43,12 +43,13 @@ HELP = {
     "fingerprint": "SHA-256 of the hub's certificate, which nobody else need vouch for: `homarus tls --show` there.",
     "share": "A folder that the hub may list, read and write; none without it.",
     "imessage": "on: the hub may read and send the messages of this Mac; off: it may not, as without it.",
+    "microphone": "on: this machine listens, and speaks, as a satellite of the hub; off: it does not, as without it.",
     "deny": "Commands never offered, such as camera.* (again for each).",
     "print": "Show what would be installed, and install nothing.",
 }
 
 
-RUN_WORDS = ("pair", "url", "token", "name", "ca", "fingerprint", "share", "imessage")
+RUN_WORDS = ("pair", "url", "token", "name", "ca", "fingerprint", "share", "imessage", "microphone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class RunOptions:
     fingerprint: str = ""
     share: str = ""
     imessage: str = ""
+    microphone: str = ""
     deny: tuple[str, ...] = ()
 
 
@@ -128,6 +130,7 @@ def node_status(home: NodeHome) -> dict[str, Any]:
         "paired": bool(settings.device_token),
         "platform": backend.platform,
         "shared": settings.shared,
+        "microphone": "on" if settings.microphone else "off",
         "commands": sorted(handlers_of(all_offers(home, settings, backend))),
     }
 
@@ -217,8 +220,9 @@ def settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCred
     shared = str(Path(options.share).expanduser().resolve()) if options.share else kept.shared
     if shared and not Path(shared).is_dir():
         raise NodeProblem(f"--share: {shared} is not a folder")
-    if options.imessage not in ("", "on", "off"):
-        raise NodeProblem(f"--imessage: expected on or off, not {options.imessage!r:.50}")
+    for option, given in (("imessage", options.imessage), ("microphone", options.microphone)):
+        if given not in ("", "on", "off"):
+            raise NodeProblem(f"--{option}: expected on or off, not {given!r:.50}")
     settings = replace(
         kept,
         url=url,
@@ -235,6 +239,7 @@ def settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCred
         shared=shared,
         deny=options.deny or kept.deny,
         imessage=options.imessage == "on" if options.imessage else kept.imessage,
+        microphone=options.microphone == "on" if options.microphone else kept.microphone,
     )
     return settings, credential
 

@@ -17,6 +17,7 @@ from .backends.contract import Backend, Handler, host_statistics
 from .home import NodeHome, NodeProblem, NodeSettings
 from .identity import identity_of
 from .invocations import Invocations
+from .microphone import EVENT, PLAY, Microphone
 
 if TYPE_CHECKING:
     import aiohttp
@@ -79,6 +80,7 @@ class NodeConnection:
         self._backend = backend
         self._handlers = handlers
         self._tell = tell
+        self._microphone = Microphone(tell) if PLAY in handlers else None
         self._identity = identity_of(home)
         self._invocations = Invocations(handlers, self._identity.id)
         self._ids = itertools.count(1)
@@ -185,7 +187,9 @@ class NodeConnection:
 
     async def _serve(self, ws: aiohttp.ClientWebSocketResponse, hello: Mapping[str, Any]) -> None:
         limit = int((hello.get("policy") or {}).get("maxPayload", FRAME_LIMIT_BYTES))
-        statistics = asyncio.create_task(self._statistics(ws), name="host statistics")
+        beside = [asyncio.create_task(self._statistics(ws), name="host statistics")]
+        if self._microphone is not None:
+            beside.append(asyncio.create_task(self._listen(ws, self._microphone), name="microphone"))
 
         async def send(result: dict[str, Any]) -> None:
             if len(result.get("payloadJSON", "")) > limit - 4_096:
@@ -205,7 +209,9 @@ class NodeConnection:
                 elif frame.get("event") == "node.invoke.cancel":
                     self._invocations.cancel(str(payload.get("invokeId")))
         finally:
-            statistics.cancel()
+            for task in beside:
+                task.cancel()
+            await asyncio.wait(beside)
 
     async def _statistics(self, ws: aiohttp.ClientWebSocketResponse) -> None:
         while True:
@@ -215,6 +221,13 @@ class NodeConnection:
             except OSError:
                 return
             await asyncio.sleep(STATISTICS_EVERY_S)
+
+    async def _listen(self, ws: aiohttp.ClientWebSocketResponse, microphone: Microphone) -> None:
+        async def send(sound: str) -> None:
+            await self._send(ws, "node.event", {"event": EVENT, "payload": {"base64": sound}})
+
+        with contextlib.suppress(OSError):  # the connection has ended
+            await microphone.run(send)
 
     async def _send(self, ws: aiohttp.ClientWebSocketResponse, method: str, params: Mapping[str, Any]) -> None:
         await ws.send_json({"type": "req", "id": str(next(self._ids)), "method": method, "params": params})

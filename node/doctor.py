@@ -11,6 +11,7 @@ from .connection import probe
 from .exec_policy import policy_for
 from .home import NodeHome, NodeProblem, NodeSettings
 from .identity import identity_of
+from .microphone import listening
 from .offers import all_offers
 
 
@@ -45,6 +46,9 @@ def _examine(home: NodeHome, backend: Backend, *, offline: bool) -> Iterator[Nod
         yield NodeFinding(False, "hub", "not paired: homarus node run --pair CODE")
     elif not offline:
         yield _judged("hub", lambda: asyncio.run(probe(settings)))
+    if settings.microphone:
+        missing = listening(backend.platform)
+        yield NodeFinding(not missing, "microphone", missing or "on: what is said here is heard by the hub")
     for each in all_offers(home, settings, backend):
         if not each.works:
             yield NodeFinding(False, each.command, f"needs {' or '.join(each.programs)}: {each.install}")

@@ -33,6 +33,7 @@ class NodeSettings:
         shared: The folder that file commands reach; empty for none.
         deny: Commands that are never offered.
         imessage: Whether the hub may read and send the messages of a Mac.
+        microphone: Whether this machine listens and speaks as a satellite of the hub.
     """
 
     url: str = ""
@@ -43,6 +44,7 @@ class NodeSettings:
     shared: str = ""
     deny: tuple[str, ...] = ()
     imessage: bool = False
+    microphone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from .backends.contract import Backend, Handler, Offer
 from .files import SharedFiles
 from .home import NodeHome, NodeSettings
 from .messages_app import MessagesApp
+from .microphone import play_offer
 from .system_run import SystemRun
 
 
@@ -32,6 +33,8 @@ def all_offers(home: NodeHome, settings: NodeSettings, backend: Backend) -> list
         ]
     if settings.imessage and backend.platform == "macos":
         found += MessagesApp(Path("~/Library/Messages")).offers()
+    if settings.microphone:
+        found.append(play_offer(backend.platform))
     return [each for each in found if not any(fnmatchcase(each.command, denied) for denied in settings.deny)]
 
 

@@ -67,7 +67,7 @@ async def run(
     except asyncio.CancelledError:
         # It runs already while its pipes are being connected; asyncio would end it and not its group.
         with contextlib.suppress(OSError, ValueError):
-            await _end(await starting)
+            await end_program(await starting)
         raise
     except (OSError, ValueError) as error:
         raise NodeError("UNAVAILABLE", f"{argv[0]} cannot be started: {error}") from error
@@ -88,7 +88,7 @@ async def run(
         except TimeoutError:
             timed_out = True
     finally:
-        await _end(process)
+        await end_program(process)
         # What left the group may hold the pipes open.
         await asyncio.wait(reading, timeout=1)
         for each in reading:
@@ -96,7 +96,7 @@ async def run(
     return ProgramResult(None if timed_out else process.returncode, bytes(out), bytes(err))
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end_program(process: asyncio.subprocess.Process) -> None:
     """End a program and its group, and wait until it has ended."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

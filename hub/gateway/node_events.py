@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hub.core.errors import HubError
@@ -26,12 +26,16 @@ class NodeEvents:
         nodes: All nodes.
         gateway: Has the devices, and passes messages on for those that may.
         sensors: Show statistics.
+        hear: Takes the sound of a node with a microphone; returns whether it is expected.
     """
 
-    def __init__(self, nodes: NodeRegistry, gateway: Gateway, sensors: NodeSensors) -> None:
+    def __init__(
+        self, nodes: NodeRegistry, gateway: Gateway, sensors: NodeSensors, hear: Callable[[str, Any], bool]
+    ) -> None:
         self._nodes = nodes
         self._gateway = gateway
         self._sensors = sensors
+        self._hear = hear
         self._said: dict[tuple[str, str], tuple[str, float]] = {}
 
     async def take(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
@@ -46,6 +50,8 @@ class NodeEvents:
             payload = {"nodeId": node.id, "hostStats": stats}
             self._gateway.push(Push("node.hostStats", payload, scope=READ, droppable=True))
             return answer | {"reason": "updated"}
+        if name == "voice.audio":
+            return answer if self._hear(node.id, data) else answer | {"handled": False, "reason": "not_listening"}
         if name == "node.report":
             taken = self._sensors.locate(self._nodes.surfaces.require(node.id), data)
             return answer | ({"reason": "updated"} if taken else {"handled": False, "reason": "invalid_payload"})

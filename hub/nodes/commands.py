@@ -13,9 +13,11 @@ from typing import Any
 
 from msgspec import Struct
 
+PLAY = "voice.play"
+"""What a node with a microphone offers, whose owner turned it on there."""
 ALWAYS = (
     *("system.notify", "device.info", "device.status", "device.health", "device.permissions"),
-    *("location.get", "camera.list", "canvas.*"),
+    *("location.get", "camera.list", "canvas.*", PLAY),
 )
 """On every platform: what tells little, or asks its person itself."""
 PHONE = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hub.agent.workspace.workspace import Workspaces
@@ -19,9 +19,9 @@ from hub.gateway.connection.server import Gateway
 from hub.gateway.node_events import NodeEvents
 from hub.gateway.node_socket import SocketNodes
 from hub.integration.json_storage import JsonStorage
-from hub.nodes.commands import CommandRules
+from hub.nodes.commands import PLAY, CommandRules
 from hub.nodes.offered_tools import OfferedTools
-from hub.nodes.records import NodeRecords
+from hub.nodes.records import NodeRecord, NodeRecords
 from hub.nodes.registry import EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED, NodeRegistry
 from hub.nodes.sensors import NodeSensors
 from hub.nodes.services import NOTIFY, NodeServices
@@ -35,6 +35,8 @@ from hub.tools.registry import ToolRegistry
 if TYPE_CHECKING:
     from hub.nodes.node_phones import NodePhones
     from hub.nodes.phones import Phones
+    from hub.voice.contract import Satellites
+    from hub.voice.node_satellites import NodeSatellites
 
 BOOTSTRAP = "bootstrap"
 
@@ -65,10 +67,12 @@ class NodesComponent(Component):
         self._sockets = SocketNodes(gateway.broadcast)
         self._tools = OfferedTools(self.nodes, tools)
         self._sensors = NodeSensors(entities)
-        self._events = NodeEvents(self.nodes, gateway, self._sensors)
+        self._events = NodeEvents(self.nodes, gateway, self._sensors, self._hear)
         tools.register(NodesTool(self.nodes, workspaces.keep_from_outside).tool())
         self._services, self._entities, self._egress = services, entities, egress
         self._phones: Phones | None = None
+        self._satellites: Callable[[], Satellites] | None = None
+        self._listening: NodeSatellites | None = None
         self._node_phones: NodePhones | None = None
         NodeServices(services, self.nodes, self._notify_phone)
 
@@ -87,6 +91,10 @@ class NodesComponent(Component):
             self._phones = Phones(self._services, self._entities, shown)
             self._node_phones = NodePhones(self._phones, self.nodes, self._person_of)
         return self._phones
+
+    def speak_in_rooms(self, satellites: Callable[[], Satellites]) -> None:
+        """Have nodes with a microphone be satellites of the home; a home without one imports nothing of them."""
+        self._satellites = satellites
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that loads the records and accepts connections."""
@@ -151,6 +159,19 @@ class NodesComponent(Component):
         self._sensors.forget(device_id)
         if self._node_phones is not None:
             self._node_phones.forget(device_id)
+        if self._listening is not None:
+            self._listening.forget(device_id)
+
+    def _hear(self, node_id: str, data: Any) -> bool:
+        return self._listening is not None and self._listening.hear(node_id, data)
+
+    def _follow_satellite(self, record: NodeRecord) -> None:
+        if self._listening is None and self._satellites is not None and PLAY in record.commands:
+            from hub.voice.node_satellites import NodeSatellites
+
+            self._listening = NodeSatellites(self.nodes, self._satellites(), self._sensors.appear)
+        if self._listening is not None:
+            self._listening.follow(record)
 
     def _sign(self, path: str, life_s: float) -> str:
         return self._gateway.signed_paths.sign(path, life_s)
@@ -188,6 +209,8 @@ class NodesComponent(Component):
         else:
             self._tools.withdraw(event.data["node_id"])
             self._sensors.away(event.data["node_id"])
+            if (record := self.nodes.records.get(event.data["node_id"])) is not None:
+                self._follow_satellite(record)
         self._push("node.presence", {"nodeId": event.data["node_id"], "connected": connected}, READ)
 
     def _appear(self, node_id: str) -> None:
@@ -199,6 +222,7 @@ class NodesComponent(Component):
                 self.phones()
             if self._node_phones is not None:
                 self._node_phones.follow(record)
+            self._follow_satellite(record)
 
     def _push(self, name: str, payload: dict[str, object], scope: str) -> None:
         self._gateway.push(Push(name, payload | {"ts": int(self._base.clock.time() * 1000)}, scope=scope))

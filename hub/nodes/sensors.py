@@ -39,9 +39,9 @@ class NodeSensors:
         self._entities = entities
         self._handles: dict[tuple[str, str], EntityHandle] = {}
 
-    def appear(self, record: NodeRecord) -> None:
-        """Add an approved node to the devices of the home."""
-        self._entities.registry.device_for(SOURCE, device_of(record))
+    def appear(self, record: NodeRecord) -> str:
+        """Add an approved node to the devices of the home; return the device's id."""
+        return self._entities.registry.device_for(SOURCE, device_of(record)).id
 
     def report(self, record: NodeRecord, data: Any) -> dict[str, Any] | None:
         """Set a node's sensors from its `node.host.stats`; return the accepted values, None if malformed."""

@@ -45,6 +45,7 @@ def command() -> None:
 @click.option("--fingerprint", metavar="SHA256", default="", help=HELP["fingerprint"])
 @click.option("--share", metavar="FOLDER", default="", help=HELP["share"])
 @click.option("--imessage", type=click.Choice(["on", "off"]), default="", help=HELP["imessage"])
+@click.option("--microphone", type=click.Choice(["on", "off"]), default="", help=HELP["microphone"])
 @click.option("--deny", metavar="COMMAND", multiple=True, help=HELP["deny"])
 @home_option
 @json_option
