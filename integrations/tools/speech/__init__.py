@@ -22,6 +22,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     """Register the tool, and the route for other people's programs."""
     # Reading the schema of an integration loads this module, and must not load the gateway.
     from integrations.tools.speech.answers import SpokenAnswers
+    from integrations.tools.speech.methods import SpeechMethods
     from integrations.tools.speech.route import speech_route
 
     speak = speaker(host.models.registry, config)
@@ -32,7 +33,9 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
 
     host.tools.add(speech_tool(host.messages, host.workspaces, speak, language_of))
     host.routes.add(speech_route(speak))
-    await SpokenAnswers(host, config, speak, language_of).open()
+    answers = SpokenAnswers(host, config, speak, language_of)
+    await answers.open()
+    SpeechMethods(host, config, speak, answers).add()
 
 
 def speaker(models: ModelRegistry, config: Mapping[str, Any]) -> Speak:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
 CHATS_LIMIT = 1_000
+USUAL = ""
+"""Stands for all chats that nobody chose for, among those chosen for."""
 SHORTEN_LIMIT_S = 30.0
 HELP = {"en": "speak answers here: off, tagged, inbound, always", "zh-CN": "在此朗读回答：off、tagged、inbound、always"}
 SHORTEN = """\
@@ -64,6 +66,18 @@ class SpokenAnswers:
         )
         self._host.bus.listen("run_finished", self._finished, {"status": "ok"})
 
+    @property
+    def usual(self) -> AnswersSpoken:
+        """Which answers are spoken in chats that nobody chose it for."""
+        return AnswersSpoken(self._chosen.get(USUAL, self._config["answers"]))
+
+    async def choose_usual(self, mode: AnswersSpoken) -> None:
+        """Choose that, until the configuration's is chosen again."""
+        self._chosen.pop(USUAL, None)
+        if mode.value != self._config["answers"]:
+            self._chosen[USUAL] = mode.value
+        await self._storage.save(self._chosen)
+
     async def _choose(self, call: CommandCall) -> str:
         if call.word in AnswersSpoken.__members__.values() or call.word == "default":
             self._chosen.pop(call.session_key, None)
@@ -73,7 +87,7 @@ class SpokenAnswers:
         return say(f"tts.{self._mode(call.session_key)}", self._host.language)
 
     def _mode(self, session_key: str) -> AnswersSpoken:
-        return AnswersSpoken(self._chosen.get(session_key, self._config["answers"]))
+        return AnswersSpoken(self._chosen.get(session_key, self.usual))
 
     def _finished(self, event: Event) -> None:
         if self._mode(event.data["session_key"]) is not AnswersSpoken.OFF and event.data["reply"]:
