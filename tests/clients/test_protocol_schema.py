@@ -93,7 +93,10 @@ JOB: dict[str, Any] = {
     "sessionTarget": "isolated",
     "payload": {"kind": "agentTurn", "message": "say hi"},
 }
-SPOKEN = {"talk.speak", "talk.client.create", "talk.client.toolCall"}
+SPOKEN = {
+    *("talk.speak", "talk.client.create", "talk.client.toolCall"),
+    *("talk.session.create", "talk.session.cancelOutput"),
+}
 """Judged where something speaks (`tests/voice/methods`), or always refused."""
 QUESTION: dict[str, Any] = {"agent": "main", "question": "Tea or coffee?", "choices": ["Tea", "Coffee"]}
 

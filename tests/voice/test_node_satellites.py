@@ -16,7 +16,7 @@ from tests.node_program.gateway_double import GatewayDouble
 from tests.node_program.test_microphone import SoundPrograms
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
-from tests.voice.kit import VoiceHome, silence, speech
+from tests.voice.kit import silence, speech, voice_home
 from tests.voice.methods.test_talk import asked
 
 
@@ -29,8 +29,7 @@ def sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SoundPrograms:
 async def test_a_node_is_asked_aloud_and_heard(
     tmp_path: Path, openai_server: OpenAIServer, sound: SoundPrograms
 ) -> None:
-    async with VoiceHome(tmp_path / "home", openai_server.base_url) as hub, connected(hub) as owner:
-        hub.satellites.configure({"transcription_model": "voice/auto", "speech_model": "voice/auto"})
+    async with voice_home(tmp_path / "home", openai_server.base_url) as hub, connected(hub) as owner:
         made = await asked(
             owner, "device.pair.setupCode", bootstrapProfile="node", publicUrl=hub.url.replace("http", "ws")
         )

@@ -12,9 +12,11 @@ from msgspec import Struct
 from hub.agent.component.agents import AgentsComponent
 from hub.agent.subagents.subagents import Subagents
 from hub.core.component import Component
+from hub.core.context import Authority
 from hub.core.errors import HubError
 from hub.core.first_use import FirstUse
-from hub.core.surfaces import READ, Method, MethodGroups, Push, Route, RouteGroups
+from hub.core.ids import new_id
+from hub.core.surfaces import READ, Method, MethodCall, MethodGroups, Push, Route, RouteGroups
 from hub.foundation import Foundation
 from hub.gateway.calls.method_table import NODE
 from hub.gateway.connection.connection import Connection
@@ -33,7 +35,10 @@ from hub.tools.approvals import Approvals
 if TYPE_CHECKING:
     from hub.agent.methods.catalog import CatalogMethods
     from hub.gateway.http_api.metrics import Metrics
+    from hub.voice.methods.talk_sessions import TalkSessions
     from hub.voice.methods.talks import Talks
+    from hub.voice.talk import Put, Talk, TalkParts
+    from hub.voice.talk_engines import TalkEngines
     from hub.voice.voice_wake import VoiceWake
 
 _log = logging.getLogger(__name__)
@@ -65,6 +70,7 @@ class ClientsComponent(Component):
         self._agents, self._outbox = needs.agents.agents, needs.messaging.outbox
         self._catalog = FirstUse("the catalog of models", self._load_catalog)
         self._node_connections: set[str] = set()
+        self._open_talks: TalkSessions | None = None
         needs.gateway.broadcast.on_client(self._joined)
         self.metrics: FirstUse[Metrics] = FirstUse("the metrics", self._load_metrics)
 
@@ -79,7 +85,10 @@ class ClientsComponent(Component):
         needs, base = self._needs, self._needs.base
         push = needs.gateway.push
         return [
-            *TalkMethods(needs.models, needs.messaging.transcriber, base.language, base.clock, push).methods(),
+            *TalkMethods(
+                needs.models, needs.messaging.transcriber, base.language, base.clock, push, speech=self._speech
+            ).methods(),
+            *self._talk_sessions().methods(),
             *VoiceWakeMethods(self._voice_wake(), self._agents, base.clock, self._tell_all).methods(),
         ]
 
@@ -89,7 +98,9 @@ class ClientsComponent(Component):
         return VoiceWake(self._needs.base.home.storage / FILE)
 
     def _joined(self, connection: Connection, joined: bool) -> None:
-        """Tell a node that comes which words are to wake it."""
+        """Tell a node that comes which words are to wake it; end the talks of a client that leaves."""
+        if not joined and self._open_talks is not None:
+            self._open_talks.left(connection.id)
         if connection.client.role != NODE:
             return
         if not joined:
@@ -136,21 +147,28 @@ class ClientsComponent(Component):
     def _talk_routes(self) -> Iterable[Route]:
         return self._talks.routes()
 
+    def _speech(self) -> Mapping[str, Any]:
+        return self._needs.base.config.current.raw.get("speech") or {}
+
     @cached_property
-    def _talks(self) -> Talks:
-        from hub.voice.methods.talks import Talks
-        from hub.voice.talk import TalkParts
+    def _talk_engines(self) -> TalkEngines:
         from hub.voice.talk_engines import TalkEngines
 
-        needs, messaging = self._needs, self._needs.messaging
-        engines = TalkEngines(
+        needs = self._needs
+        return TalkEngines(
             needs.models,
-            messaging.transcriber,
-            speech=lambda: needs.base.config.current.raw.get("speech") or {},
+            needs.messaging.transcriber,
+            speech=self._speech,
             language_of=lambda person: self._language_of(person) or needs.base.language(),
         )
+
+    @cached_property
+    def _talk_parts(self) -> TalkParts:
+        from hub.voice.talk import TalkParts
+
+        needs, messaging, engines = self._needs, self._needs.messaging, self._talk_engines
         runner, bus, tasks = needs.agents.runner, needs.base.bus, needs.base.tasks
-        parts = TalkParts(
+        return TalkParts(
             bus,
             tasks,
             messaging.inbox.receive,
@@ -159,8 +177,45 @@ class ClientsComponent(Component):
             engines.sound_of,
             lambda: messaging.outbox.channels.home,
         )
-        valid = needs.gateway.authenticator.all_valid
-        return Talks(parts, self._agents, needs.base.clock, all_valid=valid, hears=engines.hears, speaks=engines.speaks)
+
+    @cached_property
+    def _talks(self) -> Talks:
+        from hub.voice.methods.talks import Talks
+
+        base, engines = self._needs.base, self._talk_engines
+        return Talks(
+            self._talk_parts,
+            self._agents,
+            base.clock,
+            all_valid=self._needs.gateway.authenticator.all_valid,
+            hears=engines.hears,
+            speaks=engines.speaks,
+        )
+
+    def _talk_sessions(self) -> TalkSessions:
+        from hub.voice.methods.talk_sessions import TalkSessions
+        from hub.voice.talk import Talk
+
+        needs, base, engines = self._needs, self._needs.base, self._talk_engines
+        dispatcher = needs.gateway.dispatcher
+
+        def begin(key: str, authority: Authority, put: Put) -> Talk:
+            return Talk(key, authority, self._talk_parts, put)
+
+        async def steer(call: MethodCall, key: str, mode: str) -> None:
+            sent = {"sessionKey": key, "message": call.params["text"], "idempotencyKey": new_id(), "queueMode": mode}
+            await dispatcher.run(*dispatcher.prepare("chat.send", sent, call.caller))
+
+        self._open_talks = TalkSessions(
+            begin,
+            self._agents,
+            base.clock,
+            base.tasks,
+            can_talk=lambda: engines.hears() and engines.speaks(),
+            steer=steer,
+            push=needs.gateway.push,
+        )
+        return self._open_talks
 
     def _metric_routes(self) -> Iterable[Route]:
         from hub.gateway.http_api.metrics import metric_routes

@@ -44,6 +44,7 @@ class TalkMethods:
         transcriber: Returns what hears; None when nothing does.
         language: Returns the home's language.
         push: Sends events to clients.
+        speech: Returns the section of what speaks voice messages.
     """
 
     def __init__(
@@ -53,9 +54,11 @@ class TalkMethods:
         language: Callable[[], str],
         clock: Clock,
         push: Callable[[Push], Any],
+        *,
+        speech: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._models, self._transcriber, self._language = models, transcriber, language
-        self._clock, self._push = clock, push
+        self._clock, self._push, self._speech = clock, push, speech
 
     def methods(self) -> list[Method]:
         """Return the methods."""
@@ -78,8 +81,12 @@ class TalkMethods:
     @property
     def _mouth(self) -> str | None:
         """The provider that speaks."""
-        ref = self._models.speech_ref
+        ref = self._ref
         return ref.partition("/")[0] if ref is not None else None
+
+    @property
+    def _ref(self) -> str | None:
+        return self._speech().get("model") or self._models.speech_ref
 
     async def _catalog(self, call: MethodCall) -> Mapping[str, Any]:
         mouth, hears = self._mouth, self._transcriber() is not None
@@ -134,7 +141,7 @@ class TalkMethods:
         return told
 
     async def _speak(self, call: MethodCall) -> Mapping[str, Any]:
-        params, ref = call.params, self._models.speech_ref
+        params, ref, usual = call.params, self._ref, self._speech().get("voice", "")
         if ref is None:
             # A client that is told so speaks with a voice of its own.
             details = {"reason": "talk_unconfigured", "fallbackEligible": True}
@@ -144,7 +151,7 @@ class TalkMethods:
         form = format_of(params.get("outputFormat"))
         try:
             data = await speak(
-                self._models, ref, params["text"], params.get("voiceId") or "", form, params.get("language")
+                self._models, ref, params["text"], params.get("voiceId") or usual, form, params.get("language")
             )
         except HubError as error:
             details = {"reason": "synthesis_failed", "fallbackEligible": False}

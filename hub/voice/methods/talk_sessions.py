@@ -1,0 +1,350 @@
+"""`talk.session.*`: a talk of an OpenClaw client, whose sound goes through the gateway both ways.
+
+The client sends what its microphone hears and plays what comes; what is said goes into the conversation that it named,
+as the client's own words and with its rights. It is told all as `talk.event`, in OpenClaw's shapes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from hub.agent.agents import Agents
+from hub.core.clock import Clock
+from hub.core.context import Authority
+from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound
+from hub.core.ids import new_id
+from hub.core.phrases import phrase
+from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, number, string
+from hub.core.surfaces import Method, MethodCall, Push
+from hub.core.tasks import TaskOwner
+from hub.sessions.keys import SessionKey, main_key
+from hub.voice.contract import Sound
+from hub.voice.methods.talk import CONSULT, OWNER, PROVIDER, RATE, REALTIME, RELAY, TALK
+from hub.voice.sound import Resampler, read_wav, resampled
+from hub.voice.talk import Put, Talk, TalkState
+
+EVENT = "talk.event"
+SESSIONS_LIMIT, EACH_LIMIT = 16, 2
+"""Talks at once, and of one client."""
+LIFE_MS = 1_800_000
+READY_S = 0.2
+"""A client is told that it may speak after it knows the id of its talk."""
+AUDIO_LIMIT_CHARS = 131_072
+PIECE_BYTES = 24_000
+LATE_S = 1.5
+"""A client that does not say what it played has played it so much later."""
+RELAYED: Mapping[str, Any] = {"mode": REALTIME, "transport": RELAY, "brain": CONSULT}
+_FORMAT = {
+    f"{way}{key}": value
+    for way in ("input", "output")
+    for key, value in (("Encoding", "pcm16"), ("SampleRateHz", RATE))
+}
+_ID = All(string, Length(min=1, max=128))
+_MODES = In(("status", "steer", "cancel", "followup"))
+
+MakeTalk = Callable[[str, Authority, Put], Talk]
+"""Begins a talk in a conversation."""
+Steer = Callable[[MethodCall, str, str], Awaitable[None]]
+"""Sends the text of a call to a conversation, as its client does, in a mode of its queue."""
+
+
+class _Said(Struct, frozen=True):
+    """A sentence that the client plays: when it begins, and how long it lasts, in seconds."""
+
+    number: int
+    begins: float
+    seconds: float
+
+
+class _Session:
+    """One talk, and what its client was told.
+
+    Args:
+        push: Sends an event to the client.
+
+    Attributes:
+        is_active: Whether it works or speaks.
+    """
+
+    def __init__(
+        self, clock: Clock, tasks: TaskOwner, connection_id: str, key: str, push: Callable[[Push], Any]
+    ) -> None:
+        self.id, self.key, self.connection_id = f"talk-{new_id()}", key, connection_id
+        self.talk: Talk
+        self.hears = Resampler(RATE)
+        self._clock, self._tasks, self._push = clock, tasks, push
+        self._seq = self._turns = 0
+        self._turn = ""
+        self._said: list[_Said] = []
+        self._speaking = self.is_active = False
+        self._is_over = True
+
+    def put(self, told: Mapping[str, Any], sound: bytes | None) -> None:
+        """Take what the talk tells; see `Talk`."""
+        if told["t"] == "state":
+            self.is_active = told["state"] != TalkState.LISTENING.value
+        match told["t"]:
+            case "hearing" if told["on"]:
+                self._begin()
+            case "heard":
+                self._begin()
+                self.tell("transcript", "transcript.done", {"role": "user", "text": told["text"], "final": True})
+            case "said":
+                words = {"role": "assistant", "text": told["text"], "final": True}
+                self.tell("transcript", "output.text.done", words)
+                if sound is not None:
+                    self._play(told["n"], sound)
+            case "hush":
+                self.talk.heard(*self.place())
+                self.clear("barge-in")
+            case "error":
+                self.tell("error", "session.error", {"message": told["why"]})
+            case "state" if told["state"] == TalkState.SPEAKING.value:
+                self._speaking = True
+            case "state" if self._speaking and told["state"] == TalkState.LISTENING.value:
+                self._speaking = False
+                self.tell("audioDone", "output.audio.done", {})
+                self.tell(None, "turn.ended", {})
+                self._is_over = True
+
+    def _begin(self) -> None:
+        if self._is_over or self._said:
+            self._is_over = False
+            self._turns += 1
+            self._turn = f"turn-{self._turns}"
+            self.tell("inputAudio", "turn.started", {"byteLength": 0})
+
+    def _play(self, number: int, data: bytes) -> None:
+        recording = read_wav(data)
+        if recording is None:
+            self.tell("error", "session.error", {"message": str(phrase("what speaks here made no recording"))})
+            self._played(number)
+            return
+        sound: Sound = resampled(recording, RATE)
+        for at in range(0, len(sound.samples), PIECE_BYTES):
+            piece = sound.samples[at : at + PIECE_BYTES]
+            self.tell("audio", "output.audio.delta", {"byteLength": len(piece)}, audio=piece)
+        self.tell("mark", "output.audio.done", {"markName": str(number)})
+        begins = max([self._clock.monotonic(), *(each.begins + each.seconds for each in self._said)])
+        self._said.append(_Said(number, begins, sound.seconds))
+        ends = begins + sound.seconds + LATE_S
+        self._tasks.spawn(
+            self._play_out(number, ends - self._clock.monotonic()), name="wait for a client's loudspeaker"
+        )
+
+    async def _play_out(self, number: int, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._played(number)
+
+    def _played(self, number: int) -> None:
+        self._said = [each for each in self._said if each.number > number]
+        self.talk.played(number)
+
+    def acknowledge(self, mark: str) -> None:
+        """A sentence was played."""
+        if mark.isdecimal():
+            self._played(int(mark))
+
+    def place(self) -> tuple[int, float]:
+        """Return the sentence that is played now, and how much of it was."""
+        now = self._clock.monotonic()
+        begun = [each for each in self._said if each.begins <= now]
+        if not begun:
+            return 0, 0.0
+        last = begun[-1]
+        return last.number, min(1.0, (now - last.begins) / last.seconds if last.seconds else 1.0)
+
+    def clear(self, reason: str) -> bool:
+        """Have the client be silent; return whether it spoke."""
+        was_speaking, self._said = bool(self._said), []
+        self._speaking = False
+        self.tell("clear", "output.audio.done", {"reason": reason})
+        if self._turn and not self._is_over:
+            self.tell(None, "turn.cancelled", {"reason": reason})
+            self._is_over = True
+        return was_speaking
+
+    @property
+    def turn(self) -> str:
+        """The id of the present turn; empty before the first."""
+        return self._turn
+
+    def tell(self, type: str | None, event: str, payload: Mapping[str, Any], *, audio: bytes | None = None) -> None:
+        """Send an event, in the shape of the relay and in the common one of talks."""
+        self._seq += 1
+        common: dict[str, Any] = {
+            "id": new_id(),
+            "type": event,
+            "sessionId": self.id,
+            "seq": self._seq,
+            "timestamp": datetime.fromtimestamp(self._clock.time(), UTC).isoformat(),
+            "provider": PROVIDER,
+            **RELAYED,
+            "payload": dict(payload),
+        }
+        if event.partition(".")[0] != "session":
+            common["turnId"] = self._turn or "turn-0"
+        if event.endswith((".done", ".ended", ".cancelled", ".closed", ".error")):
+            common["final"] = True
+        shown: dict[str, Any] = {"relaySessionId": self.id, "talkEvent": common}
+        if type is not None:
+            shown |= {"type": type, **payload}
+        if audio is not None:
+            shown["audioBase64"] = base64.b64encode(audio).decode()
+        self._push(Push(EVENT, shown, scope=None, connection_ids=frozenset({self.connection_id})))
+
+
+class TalkSessions:
+    """The methods.
+
+    Args:
+        talk: Begins a talk.
+        can_talk: Whether anything is set up that hears and speaks.
+        steer: Sends what is typed during a talk.
+        push: Sends events.
+    """
+
+    def __init__(
+        self,
+        talk: MakeTalk,
+        agents: Agents,
+        clock: Clock,
+        tasks: TaskOwner,
+        *,
+        can_talk: Callable[[], bool],
+        steer: Steer,
+        push: Callable[[Push], Any],
+    ) -> None:
+        self._make, self._agents, self._clock, self._tasks = talk, agents, clock, tasks
+        self._can_talk, self._steer_run, self._push = can_talk, steer, push
+        self._sessions: dict[str, _Session] = {}
+
+    def methods(self) -> list[Method]:
+        """Return the methods."""
+        create = Schema(
+            {
+                Optional("sessionKey"): AnyOf(None, All(string, Length(max=2_048))),
+                Optional("mode", default=REALTIME): In((REALTIME,)),
+                Optional("transport", default=RELAY): In((RELAY,)),
+                Optional("brain", default=CONSULT): In((CONSULT,)),
+                Optional("ttlMs", default=LIFE_MS): All(integer, Range(min=1_000, max=3_600_000)),
+            }
+        )
+        one = {Required("sessionId"): _ID}
+        audio = All(string, Length(min=1, max=AUDIO_LIMIT_CHARS))
+        reason = {Optional("turnId"): AnyOf(None, _ID), Optional("reason"): AnyOf(None, All(string, Length(max=200)))}
+        said = {Required("text"): All(string, Length(min=1, max=20_000)), Optional("mode"): AnyOf(None, _MODES)}
+        heard = {Required("audioBase64"): audio, Optional("timestamp"): AnyOf(None, number)}
+        return [
+            Method("talk.session.create", self._create, OWNER, create, TALK),
+            Method("talk.session.appendAudio", self._append, OWNER, Schema(one | heard), TALK),
+            Method("talk.session.cancelOutput", self._cancel, OWNER, Schema(one | reason), TALK),
+            Method("talk.session.acknowledgeMark", self._mark, OWNER, Schema(one | {Required("markName"): _ID}), TALK),
+            Method("talk.session.steer", self._steer, OWNER, Schema(one | said), TALK),
+            Method("talk.session.close", self._close, OWNER, Schema(one), TALK),
+        ]
+
+    def left(self, connection_id: str) -> None:
+        """End the talks of a client that has left."""
+        for session in [each for each in self._sessions.values() if each.connection_id == connection_id]:
+            self._tasks.spawn(self._end(session, "completed"), name="end the talk of a client that left")
+
+    async def _create(self, call: MethodCall) -> Mapping[str, Any]:
+        if call.connection_id is None:
+            raise InvalidRequest(phrase("a talk needs a WebSocket: its sound comes back as events"))
+        if not self._can_talk():
+            details = {"talkIssue": {"code": "realtime_unavailable", "transport": RELAY, "phase": "request"}}
+            raise InvalidRequest(phrase("nothing here hears and speaks: set `voice:` (docs/voice.md)"), details=details)
+        own = sum(each.connection_id == call.connection_id for each in self._sessions.values())
+        if own >= EACH_LIMIT or len(self._sessions) >= SESSIONS_LIMIT:
+            raise LimitExceeded(phrase("too many talks are open already; end one"))
+        default, named = self._agents.default().id, call.params.get("sessionKey")
+        key = str(SessionKey.parse(named, default_agent=default)) if named else main_key(default)
+        self._agents.get(SessionKey.parse(key).agent)
+        session = _Session(self._clock, self._tasks, call.connection_id, key, self._push)
+        self._sessions[session.id] = session
+        session.talk = self._make(key, call.caller.authority, session.put)
+        session.talk.free_hands(on=True)
+        life_s = call.params["ttlMs"] / 1_000
+        self._tasks.spawn(self._live(session, life_s), name="a talk of a client")
+        return {
+            "sessionId": session.id,
+            "relaySessionId": session.id,
+            "provider": PROVIDER,
+            **RELAYED,
+            "audio": _FORMAT,
+            "expiresAt": int(self._clock.time() + life_s),
+        }
+
+    async def _live(self, session: _Session, life_s: float) -> None:
+        await self._clock.sleep(READY_S)
+        session.tell("ready", "session.ready", {})
+        await self._clock.sleep(life_s)
+        await self._end(session, "completed")
+
+    async def _append(self, call: MethodCall) -> Mapping[str, Any]:
+        session = self._of(call)
+        try:
+            samples = base64.b64decode(call.params["audioBase64"], validate=True)
+        except binascii.Error as error:
+            raise InvalidRequest(f"audioBase64: {error}") from None
+        session.talk.feed(session.hears.feed(samples))
+        return {"ok": True}
+
+    async def _cancel(self, call: MethodCall) -> Mapping[str, Any]:
+        session = self._of(call)
+        if call.params.get("turnId") not in (None, session.turn):
+            return {"ok": True, "status": "stale"}
+        session.talk.stop(*session.place())
+        spoke = session.clear(call.params.get("reason") or "output-cancelled")
+        return {
+            "ok": True,
+            "status": "applied" if spoke else "idle",
+            **({"turnId": session.turn} if session.turn else {}),
+        }
+
+    async def _mark(self, call: MethodCall) -> Mapping[str, Any]:
+        self._of(call).acknowledge(call.params["markName"])
+        return {"ok": True}
+
+    async def _steer(self, call: MethodCall) -> Mapping[str, Any]:
+        session, mode = self._of(call), call.params.get("mode") or "steer"
+        answer = {"ok": True, "mode": mode, "sessionKey": session.key, "speak": False, "show": True, "suppress": False}
+        is_active = session.is_active
+        if mode == "cancel":
+            session.talk.stop(*session.place())
+            session.clear("cancelled")
+            return answer | {
+                "active": False,
+                "aborted": is_active,
+                "message": "stopped" if is_active else "nothing ran",
+            }
+        if mode == "status":
+            return answer | {"active": is_active, "message": "it is working" if is_active else "it is not working"}
+        await self._steer_run(call, session.key, mode)
+        return answer | {"active": True, "queued": True, "message": "passed on"}
+
+    async def _close(self, call: MethodCall) -> Mapping[str, Any]:
+        await self._end(self._of(call), "completed")
+        return {"ok": True}
+
+    async def _end(self, session: _Session, reason: str) -> None:
+        if self._sessions.pop(session.id, None) is None:
+            return
+        with suppress(HubError):
+            await session.talk.close()
+        session.tell("close", "session.closed", {"reason": reason})
+
+    def _of(self, call: MethodCall) -> _Session:
+        """Return the talk that a call names, which is its own client's."""
+        session = self._sessions.get(call.params["sessionId"])
+        if session is None or session.connection_id != call.connection_id:
+            raise NotFound(phrase("there is no such talk of this client"))
+        return session

@@ -1,0 +1,131 @@
+"""`talk.session.*`: an OpenClaw client speaks through the gateway, is answered aloud, and interrupts."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hub.voice.contract import Sound
+from hub.voice.sound import resampled
+from tests.gateway.rig import Client, connected
+from tests.servers.openai_server import OpenAIServer
+from tests.voice.kit import LETTER_S, VoiceHome, silence, speech, voice_home
+from tests.voice.methods.test_talk import asked
+
+PIECE = 9_600
+Told = dict[str, Any]
+
+
+@pytest.fixture
+async def home(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[VoiceHome]:
+    """A home that hears and speaks as it is told."""
+    async with voice_home(tmp_path, openai_server.base_url) as hub:
+        hub.models.register_api("mouth", lambda name, config: hub.ears, provides=True, speaks=True)
+        yield hub
+
+
+async def told(home: VoiceHome, client: Client, find: Callable[[Told], bool]) -> Told:
+    """Return the next event of a talk that fits, letting time pass."""
+    waiting = asyncio.create_task(client.event("talk.event", find))
+    await home.passing(waiting.done)
+    return (await waiting)["payload"]  # type: ignore[no-any-return]
+
+
+def of(type: str) -> Callable[[Told], bool]:
+    return lambda event: event.get("type") == type
+
+
+async def begin(home: VoiceHome, client: Client, **params: Any) -> Told:
+    session = await asked(client, "talk.session.create", sessionKey="agent:main:main", **params)
+    await told(home, client, of("ready"))
+    return session  # type: ignore[no-any-return]
+
+
+async def say(client: Client, id: str) -> None:
+    """Speak as a client's microphone hears it."""
+    samples = resampled(Sound(silence(0.3) + speech(0.8) + silence(1.2)), 24_000).samples
+    for at in range(0, len(samples), PIECE):
+        piece = base64.b64encode(samples[at : at + PIECE]).decode()
+        await asked(client, "talk.session.appendAudio", sessionId=id, audioBase64=piece)
+
+
+async def test_somebody_speaks_and_is_answered_aloud(home: VoiceHome, openai_server: OpenAIServer) -> None:
+    openai_server.queue("It is dry.")
+    home.ears.hears.append("Is it raining?")
+    async with connected(home) as phone:
+        session = await begin(home, phone)
+        await say(phone, session["sessionId"])
+        asked_for = await told(home, phone, of("transcript"))
+        answer = await told(home, phone, of("transcript"))
+        mark = await told(home, phone, of("mark"))
+        audio = [each["payload"] for each in phone.events if each["payload"].get("type") == "audio"]
+        await asked(phone, "talk.session.acknowledgeMark", sessionId=session["sessionId"], markName=mark["markName"])
+        done = await told(home, phone, of("audioDone"))
+        history = (await asked(phone, "chat.history", sessionKey="agent:main:main"))["messages"]
+        await asked(phone, "talk.session.close", sessionId=session["sessionId"])
+        closed = await told(home, phone, of("close"))
+
+    seconds = sum(len(base64.b64decode(each["audioBase64"])) for each in audio) / 48_000
+    assert session["audio"]["inputSampleRateHz"] == session["audio"]["outputSampleRateHz"] == 24_000
+    assert (asked_for["role"], asked_for["text"]) == ("user", "Is it raining?")
+    assert (answer["role"], answer["text"]) == ("assistant", "It is dry.")
+    assert seconds == pytest.approx(LETTER_S * len("It is dry."), abs=0.01)
+    assert "Is it raining?" in str(history)
+    assert {each["talkEvent"]["turnId"] for each in (asked_for, answer, mark, done)} == {"turn-1"}
+    assert closed["talkEvent"]["type"] == "session.closed"
+
+
+async def test_what_is_said_is_broken_off_by_the_client_and_by_speaking(
+    home: VoiceHome, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue("A very long answer, which nobody wants to hear to its end.", "Yes?", "Well.")
+    home.ears.hears.extend(["Tell me a story", "Stop it"])
+    async with connected(home) as phone:
+        id = (await begin(home, phone))["sessionId"]
+        idle = await asked(phone, "talk.session.cancelOutput", sessionId=id)
+        await say(phone, id)
+        mark = await told(home, phone, of("mark"))
+        stale = await asked(phone, "talk.session.cancelOutput", sessionId=id, turnId="turn-9")
+        applied = await asked(phone, "talk.session.cancelOutput", sessionId=id, reason="touched")
+        clear = await told(home, phone, lambda event: event.get("type") == "clear" and event["reason"] == "touched")
+        await say(phone, id)
+        again = await told(home, phone, of("mark"))
+        typed = await asked(phone, "talk.session.steer", sessionId=id, text="and be brief")
+        cancelled = await asked(phone, "talk.session.steer", sessionId=id, text="stop", mode="cancel")
+
+    assert (idle["status"], stale["status"]) == ("idle", "stale")
+    assert applied == {"ok": True, "status": "applied", "turnId": "turn-1"}
+    assert clear["talkEvent"]["turnId"] == mark["talkEvent"]["turnId"] == "turn-1"
+    assert again["talkEvent"]["turnId"] == "turn-2"
+    assert typed["queued"]
+    assert cancelled["aborted"]
+
+
+async def test_a_talk_is_its_clients_own_and_ends_with_it(home: VoiceHome) -> None:
+    async with connected(home) as phone, connected(home) as other:
+        async with connected(home) as gone:
+            left = (await begin(home, gone))["sessionId"]
+        id = (await begin(home, phone, ttlMs=60_000))["sessionId"]
+        foreign = await other.call("talk.session.appendAudio", {"sessionId": id, "audioBase64": "AAAA"})
+        vendor = await phone.call("talk.session.create", {"transport": "webrtc"})
+        await begin(home, phone)
+        third = await phone.call("talk.session.create", {})
+        reader = await home_reader(home, phone)
+        expired = await told(home, phone, lambda event: event.get("type") == "close" and event["relaySessionId"] == id)
+
+    assert foreign["error"]["code"] == "NOT_FOUND"
+    assert vendor["error"]["code"] == "INVALID_REQUEST"
+    assert "too many talks" in third["error"]["message"]
+    assert reader["error"]["details"]["missingScope"] == "operator.talk"
+    assert expired["reason"] == "completed"
+    assert left != id
+
+
+async def home_reader(home: VoiceHome, phone: Client) -> Told:
+    async with connected(home, scopes=["operator.read"]) as reader:
+        return await reader.call("talk.session.create", {})
