@@ -211,7 +211,7 @@ class ClientsComponent(Component):
             self._agents,
             base.clock,
             base.tasks,
-            can_talk=lambda: engines.hears() and engines.speaks(),
+            engines=engines,
             steer=steer,
             push=needs.gateway.push,
         )

@@ -6,6 +6,7 @@ as the client's own words and with its rights. It is told all as `talk.event`, i
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,10 +26,12 @@ from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, S
 from hub.core.surfaces import Method, MethodCall, Push
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, main_key
-from hub.voice.contract import Sound
-from hub.voice.methods.talk import CONSULT, OWNER, PROVIDER, RATE, REALTIME, RELAY, TALK
+from hub.voice.contract import BYTES_PER_S, Sound
+from hub.voice.methods.talk import CONSULT, OWNER, PROVIDER, RATE, REALTIME, RELAY, SILENCE_MS, TALK
+from hub.voice.segmenter import Segmenter, SpeechBegan
 from hub.voice.sound import Resampler, read_wav, resampled
 from hub.voice.talk import Put, Talk, TalkState
+from hub.voice.talk_engines import TalkEngines
 
 EVENT = "talk.event"
 SESSIONS_LIMIT, EACH_LIMIT = 16, 2
@@ -41,11 +44,14 @@ PIECE_BYTES = 24_000
 LATE_S = 1.5
 """A client that does not say what it played has played it so much later."""
 RELAYED: Mapping[str, Any] = {"mode": REALTIME, "transport": RELAY, "brain": CONSULT}
+DICTATED: Mapping[str, Any] = {"mode": "transcription", "transport": RELAY, "brain": "none"}
+MULAW_RATE = 8_000
 _FORMAT = {
     f"{way}{key}": value
     for way in ("input", "output")
     for key, value in (("Encoding", "pcm16"), ("SampleRateHz", RATE))
 }
+_MULAW_FORMAT = {"inputEncoding": "g711_ulaw", "inputSampleRateHz": MULAW_RATE}
 _ID = All(string, Length(min=1, max=128))
 _MODES = In(("status", "steer", "cancel", "followup"))
 
@@ -53,6 +59,121 @@ MakeTalk = Callable[[str, Authority, Put], Talk]
 """Begins a talk in a conversation."""
 Steer = Callable[[MethodCall, str, str], Awaitable[None]]
 """Sends the text of a call to a conversation, as its client does, in a mode of its queue."""
+
+
+def _linear(code: int) -> bytes:
+    """Return the sample that a code of G.711's mu-law is."""
+    code = ~code & 0xFF
+    size = (((code & 0x0F) << 3) + 0x84 << (code >> 4 & 7)) - 0x84
+    return (-size if code & 0x80 else size).to_bytes(2, "little", signed=True)
+
+
+_MULAW = tuple(map(_linear, range(256)))
+
+
+class _ClientSession:
+    """What a client began, and is told of by events.
+
+    Args:
+        kind: Its mode, transport and brain.
+        named: The key of its id in events.
+        push: Sends an event.
+    """
+
+    def __init__(
+        self, kind: Mapping[str, Any], named: str, clock: Clock, connection_id: str, push: Callable[[Push], Any]
+    ) -> None:
+        self.id, self.connection_id = f"talk-{new_id()}", connection_id
+        self._kind, self._named, self._clock, self._push = kind, named, clock, push
+        self._seq = self._turns = 0
+        self._turn = ""
+        self._is_over = True
+
+    def _next_turn(self, type: str, payload: Mapping[str, Any]) -> None:
+        self._is_over = False
+        self._turns += 1
+        self._turn = f"turn-{self._turns}"
+        self.tell(type, "turn.started", payload)
+
+    @property
+    def turn(self) -> str:
+        """The id of the present turn; empty before the first."""
+        return self._turn
+
+    def tell(self, type: str | None, event: str, payload: Mapping[str, Any], *, audio: bytes | None = None) -> None:
+        """Send an event, in the shape of the relay and in the common one of talks."""
+        self._seq += 1
+        common: dict[str, Any] = {
+            "id": new_id(),
+            "type": event,
+            "sessionId": self.id,
+            "seq": self._seq,
+            "timestamp": datetime.fromtimestamp(self._clock.time(), UTC).isoformat(),
+            "provider": PROVIDER,
+            **self._kind,
+            "payload": dict(payload),
+        }
+        if event.partition(".")[0] != "session":
+            common["turnId"] = self._turn or "turn-0"
+        if event.endswith((".done", ".ended", ".cancelled", ".closed", ".error")):
+            common["final"] = True
+        shown: dict[str, Any] = {self._named: self.id, "talkEvent": common}
+        if type is not None:
+            shown |= {"type": type, **payload}
+        if audio is not None:
+            shown["audioBase64"] = base64.b64encode(audio).decode()
+        self._push(Push(EVENT, shown, scope=None, connection_ids=frozenset({self.connection_id})))
+
+
+class _Dictation(_ClientSession):
+    """Somebody who dictates: what they say becomes text, and nothing answers.
+
+    Args:
+        text_of: Returns what was said.
+    """
+
+    def __init__(
+        self,
+        text_of: Callable[[bytes], Awaitable[str]],
+        tasks: TaskOwner,
+        clock: Clock,
+        connection_id: str,
+        push: Callable[[Push], Any],
+    ) -> None:
+        super().__init__(DICTATED, "transcriptionSessionId", clock, connection_id, push)
+        self._text_of = text_of
+        self._resampler, self._segmenter = Resampler(MULAW_RATE), Segmenter(SILENCE_MS)
+        self._said: asyncio.Queue[bytes] = asyncio.Queue()
+        self._writing = tasks.spawn(self._write(), name="write down what a client says")
+
+    def feed(self, data: bytes) -> None:
+        """Take sound of G.711, which the protocol has here."""
+        self._hear(self._resampler.feed(b"".join(map(_MULAW.__getitem__, data))))
+
+    def _hear(self, samples: bytes) -> None:
+        for each in self._segmenter.feed(samples):
+            if isinstance(each, SpeechBegan):
+                self._next_turn("speechStart", {})
+            elif each.sound:
+                self._said.put_nowait(each.sound)
+
+    async def close(self) -> None:
+        """End it, once all that was said is written."""
+        self._hear(bytes(BYTES_PER_S * (SILENCE_MS + 200) // 1_000 // 2 * 2))
+        await self._said.join()
+        self._writing.cancel()
+
+    async def _write(self) -> None:
+        while True:
+            sound = await self._said.get()
+            try:
+                text = await self._text_of(sound)
+                if any(map(str.isalnum, text)):
+                    self.tell("transcript", "transcript.done", {"text": text, "final": True})
+            except HubError as error:
+                self.tell("error", "session.error", {"message": error.message})
+            finally:
+                self._said.task_done()
 
 
 class _Said(Struct, frozen=True):
@@ -63,7 +184,7 @@ class _Said(Struct, frozen=True):
     seconds: float
 
 
-class _Session:
+class _Session(_ClientSession):
     """One talk, and what its client was told.
 
     Args:
@@ -76,15 +197,20 @@ class _Session:
     def __init__(
         self, clock: Clock, tasks: TaskOwner, connection_id: str, key: str, push: Callable[[Push], Any]
     ) -> None:
-        self.id, self.key, self.connection_id = f"talk-{new_id()}", key, connection_id
+        super().__init__(RELAYED, "relaySessionId", clock, connection_id, push)
+        self.key, self._tasks = key, tasks
         self.talk: Talk
-        self.hears = Resampler(RATE)
-        self._clock, self._tasks, self._push = clock, tasks, push
-        self._seq = self._turns = 0
-        self._turn = ""
+        self._hears = Resampler(RATE)
         self._said: list[_Said] = []
         self._speaking = self.is_active = False
-        self._is_over = True
+
+    def feed(self, data: bytes) -> None:
+        """Take samples at `RATE`."""
+        self.talk.feed(self._hears.feed(data))
+
+    async def close(self) -> None:
+        """End the talk."""
+        await self.talk.close()
 
     def put(self, told: Mapping[str, Any], sound: bytes | None) -> None:
         """Take what the talk tells; see `Talk`."""
@@ -116,10 +242,7 @@ class _Session:
 
     def _begin(self) -> None:
         if self._is_over or self._said:
-            self._is_over = False
-            self._turns += 1
-            self._turn = f"turn-{self._turns}"
-            self.tell("inputAudio", "turn.started", {"byteLength": 0})
+            self._next_turn("inputAudio", {"byteLength": 0})
 
     def _play(self, number: int, data: bytes) -> None:
         recording = read_wav(data)
@@ -171,42 +294,13 @@ class _Session:
             self._is_over = True
         return was_speaking
 
-    @property
-    def turn(self) -> str:
-        """The id of the present turn; empty before the first."""
-        return self._turn
-
-    def tell(self, type: str | None, event: str, payload: Mapping[str, Any], *, audio: bytes | None = None) -> None:
-        """Send an event, in the shape of the relay and in the common one of talks."""
-        self._seq += 1
-        common: dict[str, Any] = {
-            "id": new_id(),
-            "type": event,
-            "sessionId": self.id,
-            "seq": self._seq,
-            "timestamp": datetime.fromtimestamp(self._clock.time(), UTC).isoformat(),
-            "provider": PROVIDER,
-            **RELAYED,
-            "payload": dict(payload),
-        }
-        if event.partition(".")[0] != "session":
-            common["turnId"] = self._turn or "turn-0"
-        if event.endswith((".done", ".ended", ".cancelled", ".closed", ".error")):
-            common["final"] = True
-        shown: dict[str, Any] = {"relaySessionId": self.id, "talkEvent": common}
-        if type is not None:
-            shown |= {"type": type, **payload}
-        if audio is not None:
-            shown["audioBase64"] = base64.b64encode(audio).decode()
-        self._push(Push(EVENT, shown, scope=None, connection_ids=frozenset({self.connection_id})))
-
 
 class TalkSessions:
     """The methods.
 
     Args:
         talk: Begins a talk.
-        can_talk: Whether anything is set up that hears and speaks.
+        engines: Hear and speak.
         steer: Sends what is typed during a talk.
         push: Sends events.
     """
@@ -218,22 +312,23 @@ class TalkSessions:
         clock: Clock,
         tasks: TaskOwner,
         *,
-        can_talk: Callable[[], bool],
+        engines: TalkEngines,
         steer: Steer,
         push: Callable[[Push], Any],
     ) -> None:
         self._make, self._agents, self._clock, self._tasks = talk, agents, clock, tasks
-        self._can_talk, self._steer_run, self._push = can_talk, steer, push
-        self._sessions: dict[str, _Session] = {}
+        self._engines = engines
+        self._steer_run, self._push = steer, push
+        self._sessions: dict[str, _Session | _Dictation] = {}
 
     def methods(self) -> list[Method]:
         """Return the methods."""
         create = Schema(
             {
                 Optional("sessionKey"): AnyOf(None, All(string, Length(max=2_048))),
-                Optional("mode", default=REALTIME): In((REALTIME,)),
+                Optional("mode", default=REALTIME): In((REALTIME, DICTATED["mode"])),
                 Optional("transport", default=RELAY): In((RELAY,)),
-                Optional("brain", default=CONSULT): In((CONSULT,)),
+                Optional("brain"): In((CONSULT, DICTATED["brain"])),
                 Optional("ttlMs", default=LIFE_MS): All(integer, Range(min=1_000, max=3_600_000)),
             }
         )
@@ -259,31 +354,44 @@ class TalkSessions:
     async def _create(self, call: MethodCall) -> Mapping[str, Any]:
         if call.connection_id is None:
             raise InvalidRequest(phrase("a talk needs a WebSocket: its sound comes back as events"))
-        if not self._can_talk():
+        kind = DICTATED if call.params["mode"] == DICTATED["mode"] else RELAYED
+        if call.params.get("brain", kind["brain"]) != kind["brain"]:
+            raise InvalidRequest(
+                phrase("a talk of the mode {mode} has the brain {brain}", mode=kind["mode"], brain=kind["brain"])
+            )
+        if not self._engines.hears() or (kind is RELAYED and not self._engines.speaks()):
             details = {"talkIssue": {"code": "realtime_unavailable", "transport": RELAY, "phase": "request"}}
             raise InvalidRequest(phrase("nothing here hears and speaks: set `voice:` (docs/voice.md)"), details=details)
         own = sum(each.connection_id == call.connection_id for each in self._sessions.values())
         if own >= EACH_LIMIT or len(self._sessions) >= SESSIONS_LIMIT:
             raise LimitExceeded(phrase("too many talks are open already; end one"))
+        session = self._dictation(call) if kind is DICTATED else self._talk(call)
+        self._sessions[session.id] = session
+        life_s = call.params["ttlMs"] / 1_000
+        self._tasks.spawn(self._live(session, life_s), name="a talk of a client")
+        own_id = "transcriptionSessionId" if kind is DICTATED else "relaySessionId"
+        expires = {"expiresAt": int(self._clock.time() + life_s)}
+        audio = _MULAW_FORMAT if kind is DICTATED else _FORMAT
+        return {"sessionId": session.id, own_id: session.id, "provider": PROVIDER, **kind, "audio": audio, **expires}
+
+    def _dictation(self, call: MethodCall) -> _Dictation:
+        authority = call.caller.authority
+
+        async def text_of(sound: bytes) -> str:
+            return await self._engines.text_of(sound, authority)
+
+        return _Dictation(text_of, self._tasks, self._clock, call.connection_id or "", self._push)
+
+    def _talk(self, call: MethodCall) -> _Session:
         default, named = self._agents.default().id, call.params.get("sessionKey")
         key = str(SessionKey.parse(named, default_agent=default)) if named else main_key(default)
         self._agents.get(SessionKey.parse(key).agent)
-        session = _Session(self._clock, self._tasks, call.connection_id, key, self._push)
-        self._sessions[session.id] = session
+        session = _Session(self._clock, self._tasks, call.connection_id or "", key, self._push)
         session.talk = self._make(key, call.caller.authority, session.put)
         session.talk.free_hands(on=True)
-        life_s = call.params["ttlMs"] / 1_000
-        self._tasks.spawn(self._live(session, life_s), name="a talk of a client")
-        return {
-            "sessionId": session.id,
-            "relaySessionId": session.id,
-            "provider": PROVIDER,
-            **RELAYED,
-            "audio": _FORMAT,
-            "expiresAt": int(self._clock.time() + life_s),
-        }
+        return session
 
-    async def _live(self, session: _Session, life_s: float) -> None:
+    async def _live(self, session: _Session | _Dictation, life_s: float) -> None:
         await self._clock.sleep(READY_S)
         session.tell("ready", "session.ready", {})
         await self._clock.sleep(life_s)
@@ -292,14 +400,14 @@ class TalkSessions:
     async def _append(self, call: MethodCall) -> Mapping[str, Any]:
         session = self._of(call)
         try:
-            samples = base64.b64decode(call.params["audioBase64"], validate=True)
+            data = base64.b64decode(call.params["audioBase64"], validate=True)
         except binascii.Error as error:
             raise InvalidRequest(f"audioBase64: {error}") from None
-        session.talk.feed(session.hears.feed(samples))
+        session.feed(data)
         return {"ok": True}
 
     async def _cancel(self, call: MethodCall) -> Mapping[str, Any]:
-        session = self._of(call)
+        session = self._talk_of(call)
         if call.params.get("turnId") not in (None, session.turn):
             return {"ok": True, "status": "stale"}
         session.talk.stop(*session.place())
@@ -311,11 +419,11 @@ class TalkSessions:
         }
 
     async def _mark(self, call: MethodCall) -> Mapping[str, Any]:
-        self._of(call).acknowledge(call.params["markName"])
+        self._talk_of(call).acknowledge(call.params["markName"])
         return {"ok": True}
 
     async def _steer(self, call: MethodCall) -> Mapping[str, Any]:
-        session, mode = self._of(call), call.params.get("mode") or "steer"
+        session, mode = self._talk_of(call), call.params.get("mode") or "steer"
         answer = {"ok": True, "mode": mode, "sessionKey": session.key, "speak": False, "show": True, "suppress": False}
         is_active = session.is_active
         if mode == "cancel":
@@ -335,15 +443,21 @@ class TalkSessions:
         await self._end(self._of(call), "completed")
         return {"ok": True}
 
-    async def _end(self, session: _Session, reason: str) -> None:
+    async def _end(self, session: _Session | _Dictation, reason: str) -> None:
         if self._sessions.pop(session.id, None) is None:
             return
         with suppress(HubError):
-            await session.talk.close()
+            await session.close()
         session.tell("close", "session.closed", {"reason": reason})
 
-    def _of(self, call: MethodCall) -> _Session:
-        """Return the talk that a call names, which is its own client's."""
+    def _talk_of(self, call: MethodCall) -> _Session:
+        session = self._of(call)
+        if not isinstance(session, _Session):
+            raise InvalidRequest(phrase("this client dictates; nothing answers it"))
+        return session
+
+    def _of(self, call: MethodCall) -> _Session | _Dictation:
+        """Return what a call names, which is its own client's."""
         session = self._sessions.get(call.params["sessionId"])
         if session is None or session.connection_id != call.connection_id:
             raise NotFound(phrase("there is no such talk of this client"))

@@ -106,6 +106,33 @@ async def test_what_is_said_is_broken_off_by_the_client_and_by_speaking(
     assert cancelled["aborted"]
 
 
+async def test_somebody_dictates_and_nothing_answers(home: VoiceHome, openai_server: OpenAIServer) -> None:
+    home.ears.hears.extend(["Buy milk.", "And bread."])
+    loud = b"".join(bytes([0x10]) * 40 + bytes([0x90]) * 40 for _ in range(80))
+    async with connected(home) as mac:
+        created = await asked(mac, "talk.session.create", mode="transcription")
+        id = created["transcriptionSessionId"]
+        await told(home, mac, of("ready"))
+
+        async def hear(sound: bytes) -> None:
+            await asked(mac, "talk.session.appendAudio", sessionId=id, audioBase64=base64.b64encode(sound).decode())
+
+        await hear(bytes([0xFF]) * 2_400 + loud + bytes([0xFF]) * 8_000)
+        first = await told(home, mac, of("transcript"))
+        await hear(loud)
+        refused = await mac.call("talk.session.steer", {"sessionId": id, "text": "hello"})
+        await asked(mac, "talk.session.close", sessionId=id)
+        second = await told(home, mac, of("transcript"))
+        closed = await told(home, mac, of("close"))
+
+    assert created["audio"] == {"inputEncoding": "g711_ulaw", "inputSampleRateHz": 8_000}
+    assert (first["text"], first["talkEvent"]["turnId"]) == ("Buy milk.", "turn-1")
+    assert second["text"] == "And bread."
+    assert closed["transcriptionSessionId"] == id
+    assert "nothing answers" in refused["error"]["message"]
+    assert openai_server.requests() == []
+
+
 async def test_a_talk_is_its_clients_own_and_ends_with_it(home: VoiceHome) -> None:
     async with connected(home) as phone, connected(home) as other:
         async with connected(home) as gone:
