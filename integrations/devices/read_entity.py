@@ -123,7 +123,7 @@ class ReadEntity:
         found = seen.get("value_json")
         if "json_attributes_path" in self._settings:
             found = first_at(found, self._settings["json_attributes_path"])
-        if isinstance(found, list):
+        elif isinstance(found, list):
             found = found[0] if found else None
         if not isinstance(found, dict):
             self._tell("json_attributes", phrase("there is no JSON with keys and values in the answer"))
