@@ -50,7 +50,7 @@ from hub.storage.homedir import Home
 from hub.timeline.component import TimelineComponent
 from hub.tools.component import ToolMethodsComponent, ToolsComponent
 from hub.update.component import UpdateComponent
-from hub.voice.component import VoiceComponent
+from hub.voice.component import RoomsComponent, VoiceComponent
 
 
 class Hub(Lifecycle):
@@ -173,6 +173,9 @@ class Hub(Lifecycle):
             ),
         )
         self.automation = automation.engine
+        rooms = RoomsComponent(
+            base, voice, tools, entities, db=self.db, timetable=self.automation.parts.timetable, egress=self.egress
+        )
         self.inbox.add_interceptor(messaging.spoken.interceptor())
         session_methods = SessionMethodsComponent(
             self.gateway, search=sessions.search, runner=self.runner, channels=self.channels, subagents=self.subagents
@@ -234,6 +237,7 @@ class Hub(Lifecycle):
             subagents,
             ChannelsComponent(base, self.channels, messaging.owner_places, self.integrations, self.apply),
             automation,
+            rooms,
             skills,
             timeline.offering(self.tools, self.entities),
             backup,

@@ -278,5 +278,13 @@ def twelfth(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE approvals ADD COLUMN phrases TEXT")
 
 
-HUB_MIGRATIONS = (first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth)
+def thirteenth(connection: sqlite3.Connection) -> None:
+    """Keep the timers that were said to satellites."""
+    connection.execute("CREATE TABLE satellite_timers(id TEXT PRIMARY KEY, data TEXT NOT NULL)")
+
+
+HUB_MIGRATIONS = (
+    *(first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth),
+    thirteenth,
+)
 """In order; one that was released is never changed, only followed by another."""

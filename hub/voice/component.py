@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hub.agent.component.agents import AgentsComponent
+from hub.automation.schedule.timetable import Timetable
 from hub.core.component import Component
 from hub.core.stages import Stage
+from hub.entities.component import EntitiesComponent
 from hub.entities.entities import HomeEntities
 from hub.foundation import Foundation
 from hub.messaging.component.messaging import MessagingComponent
 from hub.models.registry import ModelRegistry
+from hub.security.egress import Egress
 from hub.security.people import People
+from hub.storage.database import Database
+from hub.tools.component import ToolsComponent
 
 if TYPE_CHECKING:
     from hub.voice.satellites import SatelliteRegistry
+    from hub.voice.timers import SatelliteTimers
 
 
 class VoiceComponent(Component):
@@ -35,6 +42,8 @@ class VoiceComponent(Component):
         self._base, self._messaging, self._agents = base, messaging, agents
         self._models, self._entities, self._people = models, entities, people
         self._satellites: SatelliteRegistry | None = None
+        self.furnish: Callable[[SatelliteRegistry], None] | None = None
+        """Called with the first satellite."""
 
     @property
     def known(self) -> SatelliteRegistry | None:
@@ -62,6 +71,8 @@ class VoiceComponent(Component):
                 abort=self._agents.runner.abort,
             )
             self._satellites = SatelliteRegistry(parts)
+            if self.furnish is not None:
+                self._satellites.furnish = partial(self.furnish, self._satellites)
         return self._satellites
 
     def stages(self) -> Sequence[Stage]:
@@ -75,3 +86,94 @@ class VoiceComponent(Component):
     def _agent(self, id: str | None) -> str:
         agents = self._agents.agents
         return (agents.default() if id is None else agents.get(id)).id
+
+
+class RoomsComponent(Component):
+    """Timers that ring at satellites, announcements, and the tools for both; there once there is a satellite.
+
+    Args:
+        voice: Has the satellites.
+        db: Keeps the timers.
+        tools: The tools of agents, and the services.
+        targets: Finds satellites.
+        timetable: Returns the timetable of all schedules.
+        egress: Fetches recordings.
+    """
+
+    name = "rooms"
+
+    def __init__(
+        self,
+        base: Foundation,
+        voice: VoiceComponent,
+        tools: ToolsComponent,
+        entities: EntitiesComponent,
+        *,
+        db: Database,
+        timetable: Timetable,
+        egress: Egress,
+    ) -> None:
+        self._base, self._voice, self._tools, self._entities = base, voice, tools, entities
+        self._db, self._timetable, self._egress = db, timetable, egress
+        self._timers: SatelliteTimers | None = None
+        voice.furnish = self._furnish
+
+    def stages(self) -> Sequence[Stage]:
+        """Return the stage that goes on with the timers that were running."""
+        return [Stage("timers of satellites", self._start, self._stop)]
+
+    @property
+    def timers(self) -> SatelliteTimers | None:
+        """The timers, once there was a satellite."""
+        return self._timers
+
+    async def _start(self) -> None:
+        query = "SELECT 1 FROM satellite_timers LIMIT 1"
+        if await self._db.read(lambda connection: connection.execute(query).fetchone()) is not None:
+            self._furnish(self._voice.satellites())
+
+    async def _stop(self) -> None:
+        if self._timers is not None:
+            self._timers.close()
+
+    def _furnish(self, satellites: SatelliteRegistry) -> None:
+        if self._timers is not None:
+            return
+        from hub.voice.announcements import Announcements
+        from hub.voice.media import Recordings
+        from hub.voice.timers import SatelliteTimers, TimerDependencies
+        from hub.voice.tools import RoomTools
+
+        base, services, entities = self._base, self._tools.services, self._entities
+        self._timers = SatelliteTimers(
+            TimerDependencies(
+                satellites=satellites,
+                db=self._db,
+                timetable=self._timetable,
+                services=services,
+                bus=base.bus,
+                clock=base.clock,
+                tasks=satellites.tasks,
+                zone=base.zone,
+                area=self._area,
+            )
+        )
+        recordings = Recordings(base.home.path, self._egress)
+        announcements = Announcements(satellites, entities.entities, entities.targets, services, recordings)
+        announcements.register()
+        tools = RoomTools(
+            satellites,
+            self._timers,
+            announcements,
+            base.clock,
+            language=satellites.language,
+            area=self._area,
+            zone=base.zone,
+        )
+        for each in tools.tools():
+            self._tools.tools.register(each)
+        satellites.tasks.spawn(self._timers.open(), name="timers of satellites")
+
+    def _area(self, id: str | None) -> str | None:
+        area = self._entities.entities.registry.areas.get(id or "")
+        return area.name if area is not None else None

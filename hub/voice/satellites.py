@@ -106,6 +106,8 @@ class SatelliteRegistry:
         self._turns: deque[Turn] = deque(maxlen=TURNS_KEPT)
         self._channel = VoiceChannel(self._lines.get)
         self._is_joined = False
+        self.furnish: Callable[[], None] | None = None
+        """Called with the first satellite: it brings what a home with satellites has."""
         self._over: dict[str, SatelliteLine] = {}
         parts.bus.listen("run_finished", self._run_finished)
         for each in MESSAGE_ENDS:
@@ -128,6 +130,8 @@ class SatelliteRegistry:
         self.describe(line)
         if not self._is_joined:
             self._is_joined = True
+            if self.furnish is not None:
+                self.furnish()
             self.tasks.spawn(self.parts.channels.add(self._channel, outbound=OUTBOUND), name="channel of satellites")
         return line, partial(self._remove, line)
 
@@ -186,6 +190,11 @@ class SatelliteRegistry:
         line = self._lines.get(id)
         if line is not None and line.is_connected and isinstance(line.satellite, CanShowTimers):
             await line.satellite.show_timer(change, timer)
+
+    def language(self, id: str) -> str:
+        """Return what is spoken at a satellite."""
+        line = self._lines.get(id)
+        return (line.language if line is not None else None) or self.parts.language()
 
     def stop(self, id: str) -> None:
         """End what is said or rings there."""

@@ -133,7 +133,7 @@ class VoiceHome(HubFixture):
 
     clock: ManualClock
 
-    def __init__(self, folder: Path, base_url: str, sections: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, base_url: str, sections: Mapping[str, Any] | None = None, *further: str) -> None:
         self.ears = Ears()
         models = scripted_model(base_url)
         models["providers"]["voice"] = {"api": API}
@@ -142,6 +142,7 @@ class VoiceHome(HubFixture):
             base_url,
             sections={"people": PEOPLE, "models": models, **(sections or {})},
             clock=ManualClock(),
+            integrations=("openai_compatible", "webchat", *further),
         )
         self.models.register_api(API, lambda name, config: self.ears, provides=False)
         self.told: list[dict[str, Any]] = []

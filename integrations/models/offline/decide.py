@@ -23,6 +23,7 @@ from integrations.models.offline.lists import keep_list
 from integrations.models.offline.recognizer import CHINESE, ENGLISH, RecognizedIntent
 from integrations.models.offline.reminders import about_schedules
 from integrations.models.offline.replies import date_text, reply
+from integrations.models.offline.rooms import ANNOUNCE, TIMER, announce, in_room, is_of_room
 from integrations.models.offline.standing import TOOL as STANDING, reminders_step, reminders_text, removal_step
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_json
 from integrations.models.offline.timers import about_timers, is_about_timers
@@ -68,6 +69,7 @@ _TOOL_OF = {
     "Ask": "get_state",
     "Why": "why",
     **dict.fromkeys((*VERBS, "Do", "SetTo"), "home"),
+    "Announce": ANNOUNCE,
     "Remind": "schedule",
     "WakeUp": "schedule",
     "Timer": "schedule",
@@ -114,7 +116,9 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         return Say(failure_text(results[-1].tool, results[-1].output, language))
     if intent is None:
         return _not_understood(results, turn)
-    intent = _possible(intent, turn) if intent.name == "Why" else intent
+    intent = _possible(intent, turn)
+    if (step := _about_rooms(intent, results, turn)) is not None:
+        return step
     if intent.name == "ForgetWhich":
         return Say(memories.ask_which_to_forget(intent, turn.previous, language))
     if intent.name not in _TOOL_OF:
@@ -124,8 +128,6 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         return Say(reply("tool_missing", language, tool=missing[0]))
     if (step := _about_memory(intent, results, turn)) is not None:
         return step
-    if "get_state" in turn.tools and is_about_timers(intent, turn.said):
-        return about_timers(intent, results, language, now, turn.tools)
     match intent.name:
         case "StandingAdd" | "StandingList" | "StandingRemove":
             return reminders_step(intent, results, language, now.date())
@@ -150,6 +152,21 @@ def _possible(intent: RecognizedIntent, turn: OfflineTurn) -> RecognizedIntent:
     if intent.name != "Why" or {"why", "get_state"} <= set(turn.tools):
         return intent
     return RecognizedIntent("Recall", intent.language, {"query": intent.slots["query"]})
+
+
+def _about_rooms(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step | None:
+    """Return the next step about what rings or is said in rooms, or a timer of the home; None for others."""
+    language, now, tools = turn.language, turn.now, turn.tools
+    if intent.name == "Announce" and ANNOUNCE in tools:
+        return announce(intent, results, language)
+    is_of_satellite = turn.is_spoken and TIMER in tools
+    if is_of_satellite and is_of_room(intent, turn.said, tools):
+        step = in_room(intent, results, language, now, room=turn.room, tools=tools)
+        if step is not None:
+            return step
+    if "get_state" in tools and (is_of_satellite or "schedule" in tools) and is_about_timers(intent, turn.said):
+        return about_timers(intent, results, language, now, tools)
+    return None
 
 
 def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step | None:

@@ -35,20 +35,13 @@ def about_schedules(intent: RecognizedIntent, results: Sequence[StepResult], lan
 
 def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: str, now: datetime) -> Step:
     """Set a reminder or a timer, then confirm its time."""
-    reminder = " ".join(intent.slots[name] for name in ("before", "reminder") if name in intent.slots)
-    reminder = re.sub(r"^for\s+(?=\d|noon|midnight)", "at ", reminder).removeprefix("for ")
+    reminder = _said(intent)
     if intent.name == "Timer":
         when = amount_of(intent.slots["amount"])
         text = reply("named_timer_text", language, text=reminder) if reminder else reply("timer_text", language)
     else:
-        found = find_time(reminder, now)
-        if found is None:
-            return Say(reply("when_missing", language, text=_reminder_text(reminder)))
-        when, text = found
-        if when.morning is not None and (intent.name == "WakeUp" or _RISING.search(text)):
-            when = ParsedTime(when.kind, when.morning)
-        if not text:
-            text = reply("wake_text", language)
+        when, text = time_of(intent, now)
+        text = text or reply("wake_text", language)
     if when is None:
         return Say(reply("when_missing", language, text=_reminder_text(reminder)))
     if not results:
@@ -57,6 +50,23 @@ def _remind(intent: RecognizedIntent, results: Sequence[StepResult], language: s
     if intent.name == "Timer":
         return Say(reply("timer_set", language, when=told))
     return Say(reply("reminder_set" if when.kind == "at" else "reminder_repeats", language, when=told, text=text))
+
+
+def time_of(intent: RecognizedIntent, now: datetime) -> tuple[ParsedTime | None, str]:
+    """Return the time that a sentence about a reminder or an alarm says, and the rest of it."""
+    reminder = _said(intent)
+    found = find_time(reminder, now)
+    if found is None:
+        return None, reminder
+    when, text = found
+    if when.morning is not None and (intent.name == "WakeUp" or _RISING.search(text)):
+        when = ParsedTime(when.kind, when.morning)
+    return when, text
+
+
+def _said(intent: RecognizedIntent) -> str:
+    reminder = " ".join(intent.slots[name] for name in ("before", "reminder") if name in intent.slots)
+    return re.sub(r"^for\s+(?=\d|noon|midnight)", "at ", reminder).removeprefix("for ")
 
 
 def _list(results: Sequence[StepResult], language: str, now: datetime) -> Step:
