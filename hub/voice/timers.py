@@ -20,6 +20,7 @@ from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.core.events import Event, EventBus
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
+from hub.core.plain_words import is_plain
 from hub.core.services import ServiceRegistry
 from hub.core.slugs import object_id
 from hub.core.sql import SqlConnection
@@ -351,12 +352,12 @@ class SatelliteTimers:
 
     async def _tell_in_chat(self, timer: SatelliteTimer, *, is_late: bool) -> None:
         text = self.text_of(timer, is_late=is_late, is_here=False)
-        key = f"timer-{timer.id}"
+        key, context = f"timer-{timer.id}", system_context()
+        if not is_plain(timer.name):  # anybody may have said it, and the message stays in a conversation
+            context = context.tainted()
         for name in filter(None, (timer.person and object_id(timer.person), "notify")):  # the owner, where that fails
             try:
-                await self._needs.services.call(
-                    "notify", name, {"message": text}, context=system_context(), idempotency_key=key
-                )
+                await self._needs.services.call("notify", name, {"message": text}, context=context, idempotency_key=key)
             except HubError as error:
                 _log.warning("notify.%s: %s (%s)", name, error, text)
             else:

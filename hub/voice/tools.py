@@ -10,6 +10,7 @@ from typing import Any
 from hub.automation.schedule.fixed import parse_at
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, NotFound
+from hub.core.plain_words import is_plain
 from hub.core.schema import All, In, Length, Optional, Required, Schema, boolean, string
 from hub.sessions.keys import SessionKey
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
@@ -192,9 +193,11 @@ class RoomTools:
         if len(chosen) == 1:
             return chosen[0]
         if chosen:
-            raise InvalidRequest(f"{name or 'the timer'!r} may be any of {self._listed(chosen)}; say which")
+            told = f"{name or 'the timer'!r} may be any of {self._listed(chosen)}; say which"
+            raise InvalidRequest(told, outside=not _are_plain(chosen))
         others = f"; there are: {self._listed(timers)}" if timers else ""
-        raise NotFound(f"there is no timer {f'called {name!r}' if name else 'here'}{others}")
+        told = f"there is no timer {f'called {name!r}' if name else 'here'}{others}"
+        raise NotFound(told, outside=not _are_plain(timers))
 
     def _is_in_room(self, call: ToolCall) -> bool:
         return _spoken_to(call) is not None or call.area is not None
@@ -207,7 +210,8 @@ class RoomTools:
         )
 
     def _told(self, what: str, timers: Sequence[SatelliteTimer]) -> ToolResult:
-        return ToolResult.of({what: [self._shown(each) for each in timers]})
+        is_own = what == "set"  # its name was in the call
+        return ToolResult.of({what: [self._shown(each) for each in timers]}, trusted=is_own or _are_plain(timers))
 
     def _shown(self, timer: SatelliteTimer) -> dict[str, Any]:
         now = self._clock.time()
@@ -217,6 +221,11 @@ class RoomTools:
         if timer.ends_at is not None:
             shown["ends"] = datetime.fromtimestamp(timer.ends_at, self._zone()).isoformat(timespec="seconds")
         return shown
+
+
+def _are_plain(timers: Sequence[SatelliteTimer]) -> bool:
+    """Whether the names of timers, which anybody may have said, are free of instructions to a model."""
+    return is_plain([each.name for each in timers])
 
 
 def _spoken_to(call: ToolCall) -> str | None:
