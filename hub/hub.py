@@ -173,9 +173,8 @@ class Hub(Lifecycle):
             ),
         )
         self.automation = automation.engine
-        rooms = RoomsComponent(
-            base, voice, tools, entities, db=self.db, timetable=self.automation.parts.timetable, egress=self.egress
-        )
+        timetable = automation.engine.parts.timetable
+        rooms = RoomsComponent(base, voice, tools, entities, db=self.db, timetable=timetable, egress=self.egress)
         self.inbox.add_interceptor(messaging.spoken.interceptor())
         session_methods = SessionMethodsComponent(
             self.gateway, search=sessions.search, runner=self.runner, channels=self.channels, subagents=self.subagents
@@ -186,12 +185,8 @@ class Hub(Lifecycle):
         timeline = TimelineComponent(
             base, storage, self.sessions, self.runner, self.automation, people=people, broadcast=self.gateway.broadcast
         )
-        backup = BackupComponent(
-            base, security, self.gateway, self.automation.parts.timetable, services=self.services, restart=self._restart
-        )
-        update = UpdateComponent(
-            base, self.automation.parts.timetable, self.runner, backup=backup.make_backup, restart=self._restart
-        )
+        backup = BackupComponent(base, security, self.gateway, timetable, services=self.services, restart=self._restart)
+        update = UpdateComponent(base, timetable, self.runner, backup=backup.make_backup, restart=self._restart)
         clients = ClientsComponent(
             ClientDependencies(
                 base=base,
@@ -236,15 +231,11 @@ class Hub(Lifecycle):
             messaging,
             subagents,
             ChannelsComponent(base, self.channels, messaging.owner_places, self.integrations, self.apply),
-            automation,
-            rooms,
-            skills,
+            *(automation, rooms, skills),
             timeline.offering(self.tools, self.entities),
             backup,
             update,
-            AuditComponent(
-                base, self.gateway, access, self.automation.parts.timetable, egress=self.egress, apply=self.apply
-            ),
+            AuditComponent(base, self.gateway, access, timetable, egress=self.egress, apply=self.apply),
             MigrateComponent(base, registry=entities.registry, sessions=self.sessions, reload=self._reload),
             ConfigWatchComponent(base, apply=self.apply, before=integrations.control.find_new),
         )

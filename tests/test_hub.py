@@ -34,14 +34,15 @@ PARTS = [
     "budgets",
     "sandboxes",
     "nodes",
+    "voice",
     "pairing",
     "integrations",
     "models",
     "sign-ins",
 ]
 MESSAGES = [
-    *("remembering", "events of runs", "runs", "subagents", "automations", "makers of automations", "skills"),
-    "timeline",
+    *("remembering", "events of runs", "runs", "subagents", "automations", "makers of automations"),
+    *("timers of satellites", "skills", "timeline"),
 ]
 LAST = ["backup", "update", "audit", "migrate", "watch of the configuration"]
 

@@ -45,6 +45,7 @@ OTHER_MEANINGS = frozenset(
         ("voice/authority.py", "calendar"),  # a tool
         ("voice/authority.py", "calculator"),  # another
         ("gateway/component/clients.py", "speech"),  # the section that names the model that speaks, in talks too
+        ("voice/media.py", "ffmpeg"),  # the name of a program
         ("nodes/cli/node.py", "imessage"),  # what a node offers, and its option
     }
 )
