@@ -136,7 +136,7 @@ class Hub(Lifecycle):
         self.agent_messages, self.pairings = messaging.agent_messages, messaging.pairings
         DeviceMessages(base, messaging, self.gateway, self.nodes)
         voice = VoiceComponent(base, messaging, agents, self.models, self.entities, people)
-        self.satellites_here = voice.satellites
+        self.voice, self.satellites_here = voice, voice.satellites
         nodes.speak_in_rooms(voice.satellites)
         subagents = SubagentsComponent(base, db=self.db, agents=agents, messaging=messaging)
         self.subagents, self.exchanges = subagents.subagents, subagents.exchanges

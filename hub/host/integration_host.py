@@ -77,7 +77,7 @@ from hub.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from hub.nodes.phones import Phones
-    from hub.voice.satellites import SatelliteRegistry
+    from hub.voice.component import VoiceComponent
 
 
 class HubParts(Protocol):
@@ -113,7 +113,7 @@ class HubParts(Protocol):
     pages: PageTable
     nodes: NodeRegistry
     phones_here: Callable[[], Phones]
-    satellites_here: Callable[[], SatelliteRegistry]
+    voice: VoiceComponent
     entities: HomeEntities
     targets: Targets
     sandboxes: Sandboxes
@@ -149,7 +149,7 @@ class IntegrationHost:
         self.memory = HostMemory(hub.memory, registrations)
         self.nodes = HostNodes(hub.nodes, hub.phones_here, registrations)
         self.sandboxes = HostSandboxes(hub.sandboxes, registrations)
-        self.satellites = HostSatellites(hub.satellites_here, registrations)
+        self.satellites = HostSatellites(hub.voice, registrations)
         self.services = HostServices(hub.services, registrations, domain)
         self.commands = HostCommands(hub.commands, registrations)
         self.credentials = HostCredentials(hub.gateway)

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
 
     from hub.nodes.phones import Carrier, Phone, Phones
+    from hub.voice.component import VoiceComponent
     from hub.voice.contract import Line, Satellite
     from hub.voice.satellites import SatelliteRegistry
+    from hub.voice.wake import WakeEngine
 
 
 class HostChannels:
@@ -218,8 +220,8 @@ class HostSandboxes:
 class HostSatellites:
     """The satellites of an integration, and all of them; the first use imports what listens and speaks."""
 
-    def __init__(self, satellites: Callable[[], SatelliteRegistry], registrations: Registrations) -> None:
-        self._satellites, self._registrations = satellites, registrations
+    def __init__(self, voice: VoiceComponent, registrations: Registrations) -> None:
+        self._voice, self._registrations = voice, registrations
 
     def add(self, satellite: Satellite) -> tuple[Line, Callable[[], Any]]:
         """Add a satellite; return its line, and a function that removes it.
@@ -229,18 +231,22 @@ class HostSatellites:
             InvalidRequest: The id is no slug.
         """
         self._registrations.require_open()
-        line, remove = self._satellites().add(satellite)
+        line, remove = self._voice.satellites().add(satellite)
         return line, self._registrations.keep(remove)
+
+    def add_wake_engine(self, engine: WakeEngine) -> Callable[[], Any]:
+        """Find wake words with an engine; return a function that removes it."""
+        return self._registrations.keep(self._voice.add_wake_engine(engine))
 
     def configure(self, section: Mapping[str, Any]) -> None:
         """Put the valid section `voice` into force, until the integration is unloaded."""
-        self._satellites().configure(section)
-        self._registrations.keep(lambda: self._satellites().configure({}))
+        self._voice.configure(section)
+        self._registrations.keep(lambda: self._voice.configure({}))
 
     @property
     def registry(self) -> SatelliteRegistry:
         """All satellites, for calling."""
-        return self._satellites()
+        return self._voice.satellites()
 
 
 class HostHooks:

@@ -57,6 +57,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "config_refused": (),
     "models_changed": ("reason",),
     "logbook_entry": ("name", "message", "entity_id", "domain"),
+    "voice_turn": ("satellite", "name", "run_id", "wake_word", "began_ms", "stages", "outcome", "error"),
+    "voice_failed": ("satellite", "name", "run_id", "error"),
     "hub_started": ("version",),
     "hub_stopping": (),
 }
@@ -68,7 +70,7 @@ CHAIN_KEPT = 8
 NOTED = frozenset(
     {
         *("automation_triggered", "budget_reached", "config_changed", "config_refused", "hub_started"),
-        *("integration_changed", "logbook_entry", "message_dead", "pairing_decided"),
+        *("integration_changed", "logbook_entry", "message_dead", "pairing_decided", "voice_failed"),
     }
 )
 """Each is a row of the timeline."""

@@ -127,6 +127,15 @@ def fallen_back(connection: SqlConnection, limit: int) -> list[str]:
     return [run_id for (run_id,) in connection.execute(query, (limit,)).fetchall()]
 
 
+def turn_of(connection: SqlConnection, run_id: str) -> Mapping[str, Any] | None:
+    """Return how the turn at a satellite went that a run answered."""
+    found = connection.execute(
+        "SELECT data FROM events WHERE type = 'voice_turn' AND instr(data, ?) > 0 ORDER BY id DESC LIMIT 1",
+        (f'"run_id":"{run_id}"',),
+    ).fetchone()
+    return data_of(found[0]) if found is not None else None
+
+
 def automation_of(connection: SqlConnection, run_id: str, around: RelatedRecords) -> HubEvent | None:
     """Return the event with which a run of an automation began, and add its related records."""
     found = connection.execute(

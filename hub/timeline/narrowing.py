@@ -21,9 +21,9 @@ VALUES_LIMIT = 30_000
 """Values of one statement; databases take 32 766."""
 _OWN = (  # as one text: a word that is searched may be the beginning or the end of one of them
     "a answer answered applied asked at be budget called came changed closed command conversation could delivered "
-    "did does else errors for from home hub instead is left list locked looked may memory message motion no not "
-    "now of off on opened program question ran read saw searched sees settings somebody started the those to "
-    "turned unlocked up used was web went were who with work write wrote"
+    "did do does else errors for from home hub instead is left list locked looked may memory message motion no not "
+    "now of off on opened program question ran read said saw searched sees settings somebody started the those to "
+    "turned unlocked up used was web went were what who with work write wrote"
 )
 """The words of the hub's own titles and reasons, which are in no table."""
 _RUNS = re.compile(r"[a-z0-9]+|[^\W\d_a-zA-Z]+")

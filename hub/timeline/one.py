@@ -25,6 +25,7 @@ from hub.timeline.hub_sources import FoundApproval
 from hub.timeline.listing import Timeline, may_see
 from hub.timeline.rows import RowContext, approval_row, change_row, event_row, message_row, run_row, skipped_row
 from hub.timeline.run_detail import run_detail
+from hub.timeline.turn_detail import add_turn
 
 
 class OneHappening:
@@ -98,7 +99,11 @@ class OneHappening:
         if automation is not None:
             row = replace(row, automation_id=str(automation.data.get("automation_id")))
         people = self._timeline.people()
-        return run_detail(row, stored.as_dict(), whole.steps, whole.prompt, people, is_owner=authority.owner)
+        detail = run_detail(row, stored.as_dict(), whole.steps, whole.prompt, people, is_owner=authority.owner)
+        turn = await history.read(partial(history_sources.turn_of, run_id=id), None)
+        if turn is not None:
+            add_turn(detail, turn)
+        return detail
 
     async def _message(self, id: str, authority: Authority) -> Detail | None:
         found = await self._timeline.db.read(lambda connection: hub_sources.message_of(connection, id))

@@ -66,6 +66,8 @@ def event_title(type: str, data: Mapping[str, Any]) -> Phrase:
             return phrase("{name} {message}", name=data.get("name"), message=data.get("message"))
         case "message_dead":
             return phrase("A message on {channel} could not be delivered", channel=data.get("channel"))
+        case "voice_failed":
+            return phrase("{satellite} could not do what was said", satellite=data.get("name"))
     return phrase("{name} asked to write on {channel}", name=data.get("identity"), channel=data.get("channel"))
 
 

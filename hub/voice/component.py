@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hub.agent.component.agents import AgentsComponent
 from hub.automation.schedule.timetable import Timetable
@@ -23,6 +24,13 @@ from hub.tools.component import ToolsComponent
 if TYPE_CHECKING:
     from hub.voice.satellites import SatelliteRegistry
     from hub.voice.timers import SatelliteTimers
+    from hub.voice.wake import WakeEngine
+
+
+_log = logging.getLogger(__name__)
+
+COMES_WITHIN_S = 60.0
+"""A satellite that is configured, and not there after so long, may be misspelt."""
 
 
 class VoiceComponent(Component):
@@ -42,13 +50,10 @@ class VoiceComponent(Component):
         self._base, self._messaging, self._agents = base, messaging, agents
         self._models, self._entities, self._people = models, entities, people
         self._satellites: SatelliteRegistry | None = None
+        self._section: Mapping[str, Any] = {}
+        self._wake_engines: dict[WakeEngine, Callable[[], object]] = {}
         self.furnish: Callable[[SatelliteRegistry], None] | None = None
         """Called with the first satellite."""
-
-    @property
-    def known(self) -> SatelliteRegistry | None:
-        """The satellites, if there ever was one."""
-        return self._satellites
 
     def satellites(self) -> SatelliteRegistry:
         """Return the satellites of the home."""
@@ -71,9 +76,39 @@ class VoiceComponent(Component):
                 abort=self._agents.runner.abort,
             )
             self._satellites = SatelliteRegistry(parts)
+            self._satellites.configure(self._section)
+            for engine in self._wake_engines:
+                self._wake_engines[engine] = self._satellites.wake_engines.add(engine)
             if self.furnish is not None:
                 self._satellites.furnish = partial(self.furnish, self._satellites)
         return self._satellites
+
+    def add_wake_engine(self, engine: WakeEngine) -> Callable[[], None]:
+        """Find wake words with an engine, as soon as there is a satellite; return a function that removes it."""
+        self._wake_engines[engine] = bool if self._satellites is None else self._satellites.wake_engines.add(engine)
+
+        def remove() -> None:
+            self._wake_engines.pop(engine, bool)()
+
+        return remove
+
+    def configure(self, section: Mapping[str, Any]) -> None:
+        """Put the valid section `voice` into force, also for satellites that come later; an empty one ends that."""
+        self._section = section
+        if self._satellites is not None:
+            self._satellites.configure(section)
+        if named := [each["id"] for each in section.get("satellites", ())]:
+            self._base.tasks.spawn(self._look_for(section, named), name="look for satellites that are configured")
+
+    async def _look_for(self, section: Mapping[str, Any], named: Sequence[str]) -> None:
+        """Warn of settings for satellites that nothing has added."""
+        await self._base.clock.sleep(COMES_WITHIN_S)
+        if section is not self._section:
+            return
+        here = [each.info.id for each in self._satellites.all()] if self._satellites is not None else []
+        if unknown := sorted({*named} - {*here}):
+            known = ", ".join(here) or "none"
+            _log.warning("voice: satellites: there is no satellite %s; there are: %s", ", ".join(unknown), known)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that ends what goes on at satellites."""

@@ -19,6 +19,7 @@ from hub.voice.mouth import Mouth, Utterance, joined
 from hub.voice.segmenter import PCM, Segmenter, SpeechBegan
 from hub.voice.settings import VoiceSettings
 from hub.voice.turn import Outcome, Turn, asks_back, is_stop
+from hub.voice.wake import SoundStream, WakeEngines
 
 _log = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ class LineHome(Protocol):
     engines: VoiceEngines
     settings: VoiceSettings
     tasks: TaskOwner
+    wake_engines: WakeEngines
 
     def describe(self, line: SatelliteLine) -> None:
         """Take over what a device says of itself, and its room."""
@@ -108,6 +110,10 @@ class SatelliteLine:
         self._unwanted: deque[str] = deque(maxlen=UNWANTED_KEPT)
         self._note = ""
         self._awaited: Turn | None = None
+        self._wake: SoundStream | None = None
+        self._judge: SoundStream | None = None
+        self._listens_for: tuple[Any, ...] = ()
+        self.trouble = ""
 
     # --- what the device says ---
 
@@ -136,6 +142,8 @@ class SatelliteLine:
             if self.info.always_sends:
                 self._overhear(samples)
             return
+        if self._judge is not None:
+            self._judge.feed(samples)
         self._fed += samples
         self._fed_at = self._clock.monotonic()
         for at in range(0, len(samples) - _FRAME_BYTES + 1, _FRAME_BYTES):
@@ -193,13 +201,35 @@ class SatelliteLine:
         before, self.settings = self.settings, self._home.settings.of(self.info)
         if before.wake_words != self.settings.wake_words:
             self._choose_wake_words()
+        self.listen_for_words()
         self._home.describe(self)
+
+    def listen_for_words(self) -> None:
+        """Have its wake words found here, if the device sends all that it hears."""
+        wanted = (self.settings.wake_words, self.settings.sensitivity) if self.info.always_sends else ()
+        if wanted == self._listens_for:
+            return
+        self._listens_for = wanted
+        if self._wake is not None:
+            self._wake.close()
+            self._wake = None
+        if wanted:
+            words, sensitivity = wanted
+            self._wake = self._home.wake_engines.open(self.info.id, words, sensitivity, self.wake, self._told_trouble)
+
+    def _told_trouble(self, text: str) -> None:
+        self.trouble = text
+        if text:
+            _log.warning("%s: %s", self.info.id, text)
+        self._home.show(self)
 
     def close(self) -> None:
         """End: the satellite is removed."""
         self.mouth.fail(Unavailable(phrase("{satellite} was disconnected", satellite=self.info.name)))
         if self.turn is not None:
             self._finish(self.turn, Outcome.INTERRUPTED)
+        if self._wake is not None:
+            self._wake.close()
 
     @property
     def language(self) -> str | None:
@@ -261,12 +291,11 @@ class SatelliteLine:
         """Return a turn that `listen` begins."""
         return self._new_turn(None)
 
-    def answer_ended(self) -> None:
-        """No more of the present answer comes; it is over when it has been said."""
-        if (turn := self.turn) is not None:
-            turn.is_run_over = True
-            if not self.mouth.is_busy:
-                turn.complete.set()
+    def answer_ended(self, turn: Turn) -> None:
+        """No more of an answer comes; it is over when it has been said."""
+        turn.is_over = True
+        if not self.mouth.is_busy:
+            turn.complete.set()
 
     # --- a turn ---
 
@@ -279,6 +308,9 @@ class SatelliteLine:
         self._segmenter = Segmenter(self.settings.silence_ms, noise=self._segmenter.noise)
         self._fed.clear()
         self._fed_at = turn.began
+        self._hear_no_more()
+        if self.settings.vad == "auto":
+            self._judge = self._home.wake_engines.judge(self.info.id, self._segmenter.judge)
         self.mouth.hold()
         self._become(Stage.LISTENING, turn.wake_word or "")
         self._tell(turn, "wake", {"wake_word": turn.wake_word} if turn.wake_word else {})
@@ -303,6 +335,7 @@ class SatelliteLine:
 
     async def _outcome(self, turn: Turn) -> Outcome:
         said = await self._listened(turn)
+        self._hear_no_more()
         self._mark(turn, "heard")
         self.mouth.release()
         if not said:
@@ -391,6 +424,7 @@ class SatelliteLine:
                 turn.question.set_result(turn.text)
         if self.turn is turn:
             self.turn = None
+            self._hear_no_more()
             self.mouth.release()
             if self._task is not None and self._task is not asyncio.current_task():
                 self._task.cancel()
@@ -418,6 +452,10 @@ class SatelliteLine:
 
     def _overhear(self, samples: bytes) -> None:
         """Hear while nobody was called: what wakes it, and who speaks while it speaks."""
+        if self._wake is not None:
+            self._wake.feed(samples)
+            if self.turn is not None and self.turn.is_listening:  # that was it
+                return
         for each in self._segmenter.feed(samples):
             if not isinstance(each, SpeechBegan):
                 continue
@@ -431,6 +469,11 @@ class SatelliteLine:
             if self.turn is not None:
                 self.turn.is_speech = True
             return
+
+    def _hear_no_more(self) -> None:
+        if self._judge is not None:
+            self._judge.close()
+            self._judge = None
 
     # --- what is told ---
 
@@ -451,7 +494,7 @@ class SatelliteLine:
     def _silent(self) -> None:
         if self.turn is None:
             self._become(Stage.IDLE)
-        elif self.turn.is_run_over:
+        elif self.turn.is_over:
             self.turn.complete.set()
 
     def _chime(self, kind: Chime) -> None:

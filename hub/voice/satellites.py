@@ -47,9 +47,14 @@ from hub.voice.contract import (
 from hub.voice.engines import VoiceEngines, within
 from hub.voice.line import SatelliteLine
 from hub.voice.settings import VoiceSettings
-from hub.voice.turn import Turn
+from hub.voice.turn import Outcome, Turn
+from hub.voice.wake import WakeEngines
 
 DOMAIN = "assist_satellite"
+EVENT_TURN = "voice_turn"
+"""Fired when a turn has ended: how long its stages took and what came of it, for the history."""
+EVENT_FAILED = "voice_failed"
+"""Fired behind that when nothing came of it."""
 TURNS_KEPT = 100
 WINDOW_S = 0.5
 """Satellites that wake with the same word within this time have heard the same words."""
@@ -92,6 +97,7 @@ class SatelliteRegistry:
 
     Attributes:
         settings: Those of `voice:`.
+        wake_engines: What finds wake words in the sound of devices that send all they hear.
         tasks: Owner of what goes on at satellites.
     """
 
@@ -99,6 +105,7 @@ class SatelliteRegistry:
         self.parts = parts
         self.clock, self.engines = parts.clock, parts.engines
         self.tasks = TaskOwner("voice")
+        self.wake_engines = WakeEngines(parts.clock, self.tasks)
         self.settings = VoiceSettings()
         self._lines: dict[str, SatelliteLine] = {}
         self._handles: dict[str, EntityHandle] = {}
@@ -127,6 +134,7 @@ class SatelliteRegistry:
         first = FirstState(line.stage.value)
         self._handles[info.id] = self.parts.entities.add(description, source=info.platform, first=first)
         self._lines[info.id] = line
+        line.listen_for_words()
         self.describe(line)
         if not self._is_joined:
             self._is_joined = True
@@ -207,10 +215,6 @@ class SatelliteRegistry:
         for line in self._lines.values():
             line.configure()
 
-    def unknown_ids(self) -> list[str]:
-        """Return the ids in the settings that no satellite has."""
-        return sorted(self.settings.satellites.keys() - self._lines.keys())
-
     async def close(self) -> None:
         """End everything that goes on."""
         for line in list(self._lines.values()):
@@ -224,6 +228,8 @@ class SatelliteRegistry:
         if (handle := self._handles.get(line.info.id)) is None:
             return
         facts = {"wake_words": list(line.info.wake_words), "platform": line.info.platform}
+        if line.trouble:
+            facts["trouble"] = line.trouble
         handle.become(
             self._descriptions[line.info.id], FirstState(line.stage.value, facts), is_available=line.is_connected
         )
@@ -249,8 +255,18 @@ class SatelliteRegistry:
         self.parts.bus.fire(EVENT_STOPPED, {"satellite": id})
 
     def keep(self, turn: Turn) -> None:
-        """Keep a turn that has ended."""
+        """Keep a turn that has ended, and tell the hub how it went, without its words."""
         self._turns.append(turn)
+        line = self._lines.get(turn.satellite)
+        told: dict[str, Any] = {
+            "satellite": turn.satellite,
+            "name": line.info.name if line is not None else turn.satellite,
+        }
+        told |= {"run_id": turn.run_id, "outcome": str(turn.outcome), "error": turn.error}
+        timed = {"wake_word": turn.wake_word, "began_ms": int(turn.began_at * 1_000), "stages": dict(turn.stages)}
+        self.parts.bus.fire(EVENT_TURN, told | timed)
+        if turn.outcome is Outcome.FAILED:
+            self.parts.bus.fire(EVENT_FAILED, told)
         if turn.run_id is not None:
             self._over.pop(turn.run_id, None)
 
@@ -328,7 +344,7 @@ class SatelliteRegistry:
             self._over.pop(turn.run_id, None)
             turn.run_id = None
             turn.is_run_over = True
-            await self._look_for_rest(line)
+            await self._look_for_rest(line, turn)
 
     # --- inside ---
 
@@ -380,23 +396,22 @@ class SatelliteRegistry:
 
     def _run_finished(self, event: Event) -> None:
         line = self._over.pop(event.data["run_id"], None)
-        if line is None or line.turn is None or line.turn.run_id != event.data["run_id"]:
+        if line is None or (turn := line.turn) is None or turn.run_id != event.data["run_id"]:
             return
-        line.turn.is_run_over = True
-        self.tasks.spawn(self._look_for_rest(line), name="look for the rest of an answer")
+        turn.is_run_over = True
+        self.tasks.spawn(self._look_for_rest(line, turn), name="look for the rest of an answer")
 
     def _message_ended(self, event: Event) -> None:
         line = self._lines.get(event.data["peer"])
-        if line is not None and line.turn is not None and line.turn.is_run_over:
-            self.tasks.spawn(self._look_for_rest(line), name="look for the rest of an answer")
+        if line is not None and (turn := line.turn) is not None and turn.is_run_over:
+            self.tasks.spawn(self._look_for_rest(line, turn), name="look for the rest of an answer")
 
-    async def _look_for_rest(self, line: SatelliteLine) -> None:
+    async def _look_for_rest(self, line: SatelliteLine, turn: Turn) -> None:
         """End an answer of which nothing waits in the outbox any more."""
-        turn, id = line.turn, line.info.id
         waiting = await self.parts.outbox.rows(("queued", "sending"), limit=500)
-        waits = any((each.address.channel, each.address.peer) == (NAME, id) for each in waiting)
-        if turn is not None and line.turn is turn and not waits:
-            line.answer_ended()
+        chat = (NAME, line.info.id)
+        if line.turn is turn and not any((each.address.channel, each.address.peer) == chat for each in waiting):
+            line.answer_ended(turn)
 
 
 def _announcing() -> Sound:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hub.core.schema import (
     All,
+    In,
     Invalid,
     Length,
     Optional,
@@ -42,6 +43,9 @@ _KEYS: Mapping[Any, Any] = {
         "barge_in", description="Whether speaking breaks off an answer, where the device always listens."
     ): boolean,
     Optional("personal", description="Whether memories, messages and calendars of one person are told there."): boolean,
+    Optional("vad", description="What tells speech from silence: auto (a model where there is one), or energy."): In(
+        ("auto", "energy")
+    ),
     Optional("silence_ms", description="Milliseconds of silence that end what is said; 700 if omitted."): All(
         integer, Range(min=200, max=5_000)
     ),
@@ -63,7 +67,7 @@ SATELLITE_KEYS: Mapping[Any, Any] = {
         [
             Schema(
                 {
-                    Required("id", description="Its id, such as kitchen: `homarus voice satellites` lists them."): slug,
+                    Required("id", description="Its id, such as kitchen of assist_satellite.kitchen."): slug,
                     **_KEYS,
                     Optional(
                         "person", description="Whose words it says, without an owner's rights; else anybody's."

@@ -29,6 +29,7 @@ class SatelliteSettings(Struct, frozen=True):
         area: Id or name of its room, in place of that of its device.
         personal: Whether what belongs to one person is told there; None is where the device itself is a person's.
         silence_ms: Silence that ends what is said.
+        vad: What tells speech from silence: auto is a model where there is one, energy how loud it is.
     """
 
     wake_words: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class SatelliteSettings(Struct, frozen=True):
     area: str | None = None
     personal: bool | None = None
     silence_ms: int = 700
+    vad: str = "auto"
 
 
 class VoiceSettings(Struct, frozen=True):

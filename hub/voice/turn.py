@@ -41,7 +41,8 @@ class Turn:
         decided: Set when it is known that this satellite is the nearest.
         question: Gets what was answered to a question of the hub's; then no agent hears it.
         prompt: What the agent is told beside what was said.
-        is_run_over: Whether no more of the answer comes.
+        is_run_over: Whether the run that answers has ended; something of it may wait to be sent.
+        is_over: Whether no more of the answer comes.
         complete: Set when all of the answer has been said.
         spoken: The texts that were said, and of the last one what was heard.
     """
@@ -60,7 +61,7 @@ class Turn:
         self.question: asyncio.Future[str] | None = None
         self.prompt = ""
         self.run_id: str | None = None
-        self.is_run_over = False
+        self.is_run_over = self.is_over = False
         self.complete = asyncio.Event()
         self.stages: dict[str, int] = {}
         self.text = ""

@@ -28,6 +28,7 @@ NAMES = (
     "telegram",
     "channels",
     "tool_gap",
+    "voice",
     "prompt_size",
     "context",
     "transcript",

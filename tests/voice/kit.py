@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from array import array
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from hub.voice.contract import BYTES_PER_S, RATE, Line, SatelliteInfo, Sound, St
 from hub.voice.satellites import SatelliteRegistry
 from hub.voice.sound import as_wav
 from tests.hub_fixture import HubFixture, scripted_model
-from tests.until import as_time_passes, until
+from tests.until import as_time_passes
 
 API = "scripted_voice"
 SPOKEN_RATE = 22_050
@@ -141,8 +141,8 @@ class VoiceHome(HubFixture):
             folder,
             base_url,
             sections={"people": PEOPLE, "models": models, **(sections or {})},
-            clock=ManualClock(),
             integrations=("openai_compatible", "webchat", *further),
+            clock=ManualClock(),
         )
         self.models.register_api(API, lambda name, config: self.ears, provides=False)
         self.told: list[dict[str, Any]] = []
@@ -176,10 +176,11 @@ class VoiceHome(HubFixture):
 
 
 @asynccontextmanager
-async def voice_home(folder: Path, base_url: str, **sections: Any) -> AsyncIterator[VoiceHome]:
+async def voice_home(
+    folder: Path, base_url: str, *, integrations: Sequence[str] = (), **sections: Any
+) -> AsyncIterator[VoiceHome]:
     """Run a home with `voice: {transcription_model: voice/auto, speech_model: voice/auto}` and what is stated."""
-    home = VoiceHome(folder, base_url, sections)
+    home = VoiceHome(folder, base_url, sections, *integrations)
     async with home:
-        home.satellites.configure({"transcription_model": "voice/auto", "speech_model": "voice/auto"})
+        home.voice.configure({"transcription_model": "voice/auto", "speech_model": "voice/auto"})
         yield home
-        await until(lambda: True)

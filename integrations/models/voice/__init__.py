@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
-    """Offer what is installed as the models of a provider, which is meant wherever none is named."""
+    """Offer what is installed as the models of a provider, meant wherever none is named, and configure satellites."""
     from integrations.models.voice.schema import API
 
     def make(name: str, _: ProviderConfig) -> ModelProvider:
@@ -27,3 +27,4 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
         return VoiceProvider(name, VoiceFolder(host.home.path), settings, host.clock)
 
     host.models.add(API, make, provides=True, speaks=True)
+    host.satellites.configure(config)

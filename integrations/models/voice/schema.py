@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hub.core.schema import All, Match, Optional, Range, Schema, integer, string
 from hub.models.contract import AUTO
+from hub.voice.schema import SATELLITE_KEYS
 
 API = "voice"
 ESPEAK = "espeak-ng"
@@ -28,5 +29,6 @@ CONFIG_SCHEMA = Schema(
         Optional("timeout_s", default=60, description="Seconds that a request may take, with the engine's start"): All(
             integer, Range(min=5, max=600)
         ),
+        **SATELLITE_KEYS,
     }
 )
