@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from web.devices.connected_page import ConnectedPage
     from web.devices.devices_page import DevicesPage
     from web.devices.reach import HubReach
+    from web.devices.voice_page import VoicePage
     from web.entities.page_set import EntityPages
     from web.home.find_page import FindPage
     from web.home.home_page import HomePage
@@ -190,7 +191,7 @@ class Dashboard:
         self._backup_pulse = PagePulse("backup", self._live.changed)
         self._update_pulse = PagePulse("update", self._live.changed)
         skills, devices = LazyPages(self._load_skills), LazyPages(self._load_devices)
-        connected = LazyPages(self._load_connected)
+        connected, voice = LazyPages(self._load_connected), LazyPages(self._load_voice)
         chat = LazyPages(partial(self._load_chat, self._live_chat))
         self._live.add_topic("session", chat.state(lambda each: each.session_state))
         self._live.add_topic("sessions", chat.state(lambda each: each.sessions_state))
@@ -201,7 +202,7 @@ class Dashboard:
             *developer_topics.serve_topics(hub.bus, self._live, developer),
             *channel_routes.serve_topic(hub.bus, self._live, channels),
             *skill_routes.serve_topic(hub.bus, self._live, self._skill_pulse),
-            *device_routes.serve_topics(hub.bus, hub.gateway.presence, self._live, devices, connected),
+            *device_routes.serve_topics(hub.bus, hub.gateway.presence, self._live, devices, connected, voice),
             *entity_routes.serve_topic(hub.bus, self._live, self._entity_pulse),
             *settings_routes.serve_backup_topic(hub.bus, self._live, self._backup_pulse),
             *settings_routes.serve_update_topic(hub.bus, self._live, self._update_pulse),
@@ -227,7 +228,7 @@ class Dashboard:
             *developer_routes.routes(developer, LazyPages(self._load_components)),
             *channel_routes.routes(channels),
             *skill_routes.routes(skills, LazyPages(self._load_tools), LazyPages(self._load_integrations)),
-            *device_routes.routes(devices, connected),
+            *device_routes.routes(devices, connected, voice),
             *entity_routes.routes(LazyPages(self._load_entities)),
             *timeline_routes.routes(LazyPages(self._load_timeline)),
             *agent_routes.routes(LazyPages(self._load_agents), LazyPages(self._load_models)),
@@ -438,6 +439,26 @@ class Dashboard:
         from web.devices.connected_page import ConnectedPage
 
         return lambda: ConnectedPage(self._renderer, self._client, self._live.changed)
+
+    def _load_voice(self) -> Callable[[], VoicePage]:
+        from web.devices.voice_page import VoicePage
+
+        def make() -> VoicePage:
+            hub = self._hub
+            page = VoicePage(
+                self._renderer,
+                self._client,
+                hub.satellites_here(),
+                language_of=lambda id: self._language_of_person(id) or str(self._setting("language", "en")),
+            )
+            self._unsubscribe += page.keep_true(hub.bus, self._live.changed)
+            return page
+
+        return make
+
+    def _language_of_person(self, id: str | None) -> str | None:
+        person = self._hub.people.by_id(id or "")
+        return person.language if person else None
 
     def _reach(self) -> HubReach:
         from web.devices.reach import HubReach

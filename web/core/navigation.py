@@ -85,6 +85,7 @@ GROUPS = (
                     Tab("/devices/rooms", "Rooms"),
                     Tab("/devices/all", "All"),
                     Tab("/devices/phones", "Phones and computers"),
+                    Tab("/devices/voice", "Voice"),
                     Tab("/devices/connected", "Connected"),
                 ),
                 icon="lightbulb",

@@ -17,15 +17,20 @@ from web.core.page_routes import form, page
 if TYPE_CHECKING:
     from web.devices.connected_page import ConnectedPage
     from web.devices.devices_page import DevicesPage
+    from web.devices.voice_page import VoicePage
 
-TOPIC, CONNECTED = "devices", "connected"
+TOPIC, CONNECTED, VOICE = "devices", "connected", "voice"
+RECORDING_BYTES = 524_288
+"""Of what is recorded to be tried: 16 seconds."""
 CHANGES = (
     *(EVENT_PAIR_REQUESTED, EVENT_PAIR_RESOLVED, EVENT_PAIR_SETUP, EVENT_NODE_CONNECTED, EVENT_NODE_DISCONNECTED),
     *(EVENT_SURFACE_REQUESTED, EVENT_SURFACE_RESOLVED),
 )
 
 
-def routes(pages: LazyPages[DevicesPage], connected: LazyPages[ConnectedPage]) -> list[Route]:
+def routes(
+    pages: LazyPages[DevicesPage], connected: LazyPages[ConnectedPage], voice: LazyPages[VoicePage]
+) -> list[Route]:
     """Return the routes."""
     return [
         page("/devices/phones", pages.handler(lambda each: each.show), ADMIN),
@@ -35,6 +40,10 @@ def routes(pages: LazyPages[DevicesPage], connected: LazyPages[ConnectedPage]) -
         form("/devices/rename", pages.handler(lambda each: each.rename), ADMIN),
         form("/devices/remove", pages.handler(lambda each: each.remove), ADMIN),
         page("/devices/connected", connected.handler(lambda each: each.show), ADMIN),
+        page("/devices/voice", voice.handler(lambda each: each.show), ADMIN),
+        form("/devices/voice/say", voice.handler(lambda each: each.say), ADMIN),
+        form("/devices/voice/speak", voice.handler(lambda each: each.speak), ADMIN),
+        form("/devices/voice/hear", voice.handler(lambda each: each.hear), ADMIN, body_limit=RECORDING_BYTES),
     ]
 
 
@@ -44,6 +53,7 @@ def serve_topics(
     live: LiveUpdates,
     pages: LazyPages[DevicesPage],
     connected: LazyPages[ConnectedPage],
+    voice: LazyPages[VoicePage],
 ) -> list[Unsubscribe]:
     """Serve the live topics and keep them up to date.
 
@@ -52,6 +62,7 @@ def serve_topics(
     """
     live.add_topic(TOPIC, pages.state(lambda each: each.state), ADMIN)
     live.add_topic(CONNECTED, connected.state(lambda each: each.state), ADMIN)
+    live.add_topic(VOICE, voice.state(lambda each: each.state), ADMIN)
     return [
         *(bus.listen(name, lambda _: live.changed(TOPIC)) for name in CHANGES),
         presence.listen(lambda: live.changed(CONNECTED)),

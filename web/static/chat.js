@@ -238,7 +238,7 @@ document.querySelector("[data-talk]").addEventListener("click", async () => {
       if (!ok) throw new Error(body.message);
       return body.payload;
     };
-    await talk({ ask, help: "/voice" });
+    await talk({ ask, help: "/devices/voice" });
   } catch (error) {
     toast(error.message || t("The hub cannot be reached right now."));
   }

@@ -1,0 +1,185 @@
+"""The page *Voice*: the satellites, a try of each stage, and what was said to them lately."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from msgspec.structs import replace
+
+from hub.core.errors import InvalidRequest
+from hub.core.events import Event, EventBus, Unsubscribe
+from hub.core.phrases import phrase
+from hub.core.schema import All, Length, Required, Schema, string
+from hub.core.states import EVENT_STATE_CHANGED
+from hub.core.surfaces import HttpCall
+from hub.voice.contract import EVENT_STAGE, SatelliteInfo
+from hub.voice.satellites import DOMAIN
+from hub.voice.sound import as_wav
+from web.core.form import read_fields
+from web.core.live import Frame
+from web.core.method_client import MethodClient
+from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
+
+if TYPE_CHECKING:
+    from hub.voice.contract import SatelliteView, VoiceTurn
+    from hub.voice.engines import VoiceEngines
+    from hub.voice.satellites import SatelliteRegistry
+    from hub.voice.settings import SatelliteSettings
+
+PATH = "/devices/voice"
+TOPIC = "voice"
+SHOWN = 10
+STAGES: Mapping[str, tuple[str, str]] = {
+    "idle": (phrase("Ready"), "good"),
+    "listening": (phrase("Listening"), "action"),
+    "processing": (phrase("Thinking"), "action"),
+    "responding": (phrase("Speaking"), "action"),
+}
+AWAY = (phrase("Away"), "warn")
+OUTCOMES: Mapping[str, tuple[str, str]] = {
+    "answered": (phrase("Answered"), "good"),
+    "silence": (phrase("Nothing was said"), ""),
+    "noise": (phrase("Noise"), ""),
+    "interrupted": (phrase("Interrupted"), ""),
+    "elsewhere": (phrase("Answered in another room"), ""),
+    "failed": (phrase("Failed"), "danger"),
+}
+SPANS = (("heard", "text"), ("text", "answer"), ("answer", "speech"))
+"""What a bar shows: understanding, thinking, and speaking."""
+_HERE = SatelliteInfo("dashboard", "", "")
+_SAY = Schema(
+    {
+        Required("satellite"): All(string, Length(min=1, max=200)),
+        Required("text"): All(string, Length(min=1, max=1_000)),
+    }
+)
+_SPEAK = Schema({Required("text"): All(string, Length(min=1, max=1_000))})
+
+
+class VoicePage:
+    """The page, for administrators.
+
+    Args:
+        client: Calls `areas.list` and `talk.catalog`.
+        satellites: The satellites of the home.
+        language_of: Returns the language of a person, by id, or of the home.
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        client: MethodClient,
+        satellites: SatelliteRegistry,
+        *,
+        language_of: Callable[[str | None], str],
+    ) -> None:
+        self._renderer, self._client, self._satellites = renderer, client, satellites
+        self._language_of = language_of
+
+    def keep_true(self, bus: EventBus, changed: Callable[[str], None]) -> list[Unsubscribe]:
+        """Have the page follow what the satellites do."""
+
+        def moved(event: Event) -> None:
+            if str(event.data.get("entity_id", "")).startswith(f"{DOMAIN}."):
+                changed(TOPIC)
+
+        return [bus.listen(EVENT_STAGE, lambda _: changed(TOPIC)), bus.listen(EVENT_STATE_CHANGED, moved)]
+
+    async def show(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /devices/voice`: the page."""
+        return await self._renderer.respond(call, RenderedPage("voice", "Voice", await self._data(), PATH))
+
+    async def state(self, topic: str, language: str) -> Sequence[Frame]:
+        """Return the frame that shows what changes."""
+        html = self._renderer.fragment("voice", language, page=await self._data())
+        return ({"t": "html", "id": "voice", "html": html},)
+
+    async def say(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /devices/voice/say`: say a text at a satellite."""
+        fields = read_fields(call, _SAY)
+        heard = await self._satellites.say(fields["satellite"], fields["text"])
+        return json_response({"whole": heard.is_whole}) if wants_json(call.request) else see_other(PATH)
+
+    async def speak(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /devices/voice/speak`: a text as a recording, to be played in the browser."""
+        text = read_fields(call, _SPEAK)["text"]
+        engines, settings, language = self._usual(call)
+        sound = await engines.sound_of(text, settings, language)
+        return web.Response(body=as_wav(sound), content_type="audio/wav", headers={"Cache-Control": "no-store"})
+
+    async def hear(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /devices/voice/hear`: what was understood of samples of the browser's microphone, and how fast."""
+        samples = bytes(call.body)
+        if not samples or len(samples) % 2:
+            raise InvalidRequest("expected samples of 16 bits, 16,000 a second")
+        began = time.perf_counter()
+        engines, settings, language = self._usual(call)
+        text = await engines.text_of(samples, settings, language)
+        return json_response({"text": text, "ms": round(1_000 * (time.perf_counter() - began))})
+
+    def _usual(self, call: HttpCall) -> tuple[VoiceEngines, SatelliteSettings, str]:
+        person = call.known_caller.authority.person
+        settings = self._satellites.settings.of(replace(_HERE, person=person))
+        return self._satellites.engines, settings, settings.language or self._language_of(person)
+
+    async def _data(self) -> dict[str, Any]:
+        areas = {each["id"]: each["name"] for each in (await self._client.read("areas.list"))["areas"]}
+        ready = (await self._client.read("talk.catalog"))["modes"]
+        settings = self._satellites.settings.of(_HERE)
+        turns, views = self._satellites.turns(), self._satellites.all()
+        names = {view.info.id: view.info.name for view in views}
+        longest = max((_spent(each) for each in turns[:SHOWN]), default=0) or 1
+        return {
+            "satellites": [self._satellite(view, areas, self._satellites.turns(view.info.id)) for view in views],
+            "turns": [self._turn(each, names, longest) for each in turns[:SHOWN]],
+            "hears": settings.transcription_model is not None or "transcription" in ready,
+            "speaks": settings.speech_model is not None or "stt-tts" in ready,
+        }
+
+    def _satellite(self, view: SatelliteView, areas: Mapping[str, str], turns: Sequence[VoiceTurn]) -> dict[str, Any]:
+        word, tone = STAGES[view.stage.value] if view.is_connected else AWAY
+        said = next((each for each in turns if each.text), None)
+        return {
+            "id": view.info.id,
+            "name": view.info.name,
+            "room": areas.get(view.area_id or "", ""),
+            "platform": view.info.platform,
+            "wake_words": list(view.info.wake_words),
+            "connected": view.is_connected,
+            "word": word,
+            "tone": tone,
+            "last": said.text if said is not None else "",
+            "when": self._renderer.spoken(int(1_000 * said.began_at)) if said is not None else "",
+            "false_wakes": sum(1 for each in turns if each.wake_word and each.outcome in ("silence", "noise")),
+            "wakes": sum(1 for each in turns if each.wake_word),
+        }
+
+    def _turn(self, turn: VoiceTurn, names: Mapping[str, str], longest: int) -> dict[str, Any]:
+        word, tone = OUTCOMES.get(turn.outcome, (turn.outcome, ""))
+        bars, at = [], 0.0
+        for first, second in SPANS:
+            if first in turn.stages and second in turn.stages:
+                ms = max(0, turn.stages[second] - turn.stages[first])
+                bars.append({"x": round(100 * at / longest, 2), "width": round(100 * ms / longest, 2), "ms": ms})
+                at += ms
+        return {
+            "id": turn.id,
+            "satellite": names.get(turn.satellite, turn.satellite),
+            "when": self._renderer.when(int(1_000 * turn.began_at)),
+            "wake_word": turn.wake_word or "",
+            "text": turn.text,
+            "answer": turn.answer,
+            "word": word,
+            "tone": tone,
+            "error": turn.error,
+            "run_id": turn.run_id,
+            "bars": bars,
+            "ms": round(at),
+        }
+
+
+def _spent(turn: VoiceTurn) -> int:
+    return sum(max(0, turn.stages.get(second, 0) - turn.stages.get(first, 0)) for first, second in SPANS)
