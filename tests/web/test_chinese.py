@@ -111,6 +111,7 @@ PAGES = {
     "/devices/all": ["/devices/all", "/devices/all?q=门"],
     "/devices/phones": ["/devices/phones"],
     "/devices/connected": ["/devices/connected"],
+    "/devices/voice": ["/devices/voice"],
     "/tools/integrations": ["/tools/integrations"],
     "/tools/skills": ["/tools/skills", "/tools/skills?skill=shopping-list"],
     "/timeline": ["/timeline", "/timeline?kind=automation", "/timeline?outcome=did_not_run"],

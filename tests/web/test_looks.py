@@ -32,6 +32,7 @@ PAGES = [
     "/chat",
     "/devices/phones",
     "/devices/connected",
+    "/devices/voice",
     "/chat/sessions",
     "/devices/all",
     "/automations/reminders",

@@ -59,6 +59,7 @@ PAGES = [
     "/blueprints",
     "/devices/phones",
     "/devices/connected",
+    "/devices/voice",
     "/devices/all",
     "/devices/rooms",
     *WORKSHOP,

@@ -19,6 +19,7 @@ from node.pictures import picture
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.push_service import PushService
+from tests.servers.speech_server import SpeechServer
 from tests.until import until
 from tests.web.browser import Chromium
 from tests.web.conftest import CONFIGURATION
@@ -27,10 +28,18 @@ from tests.web.looks import faults
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 ALLOWED = """\
-messages: {{inbound: {{debounce_ms: 0}}, queue: {{debounce_ms: 0}}}}
+messages: {{inbound: {{debounce_ms: 0}}, queue: {{debounce_ms: 0}}, media: {{transcription_model: speech/ears}}}}
+speech: {{model: speech/mouth, voice: alloy}}
 nodes: {{commands: {{allow: [camera.snap, camera.clip, screen.record], unasked: [camera.snap, location.get]}}}}
 network: {{allow_private: ["127.0.0.1:{push}"]}}
 """
+PROVIDER = """\
+    speech: {{api: openai, base_url: "{speech}", api_key: x, models: [{{id: ears}}, {{id: mouth}}]}}
+memory:"""
+LOUD = """async (meter) => {
+  for (let loud = 0; loud < 20; loud += meter.value > 0.1) await new Promise(requestAnimationFrame);
+}"""
+"""Waits until the microphone has heard enough."""
 PHONE = {
     "viewport": {"width": 412, "height": 839},
     "user_agent": "Mozilla/5.0 (Linux; Android 15; Pixel 7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140 Mobile",
@@ -84,12 +93,19 @@ def push() -> Iterator[PushService]:
 
 
 @pytest.fixture(scope="module")
+def speech() -> Iterator[SpeechServer]:
+    with SpeechServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
 def hub(
-    model_server: OpenAIServer, push: PushService, tmp_path_factory: pytest.TempPathFactory
+    model_server: OpenAIServer, push: PushService, speech: SpeechServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[HubProcess]:
     home = tmp_path_factory.mktemp("phone") / "home"
     home.mkdir(mode=0o700)
-    configured = (CONFIGURATION + ALLOWED).format(base_url=model_server.base_url, push=push.server_port)
+    text = CONFIGURATION.replace("memory:", PROVIDER) + ALLOWED
+    configured = text.format(base_url=model_server.base_url, push=push.server_port, speech=speech.base_url)
     (home / "configuration.yaml").write_text(configured)
     with HubProcess(home) as process:
         yield process
@@ -306,3 +322,29 @@ async def test_what_another_app_shares_waits_in_the_message(
 
     await expect(phone.get_by_label("Message")).to_have_value("Recipe\nhttps://example.org/soup")
     assert phone.url.endswith("/p")
+
+
+async def test_a_talk_is_held_on_the_phone(
+    chromium: Chromium, signed_in: BrowserContext, push: PushService, speech: SpeechServer, model_server: OpenAIServer
+) -> None:
+    phone = await pair(chromium, signed_in, push)
+    speech.texts.append("Is the door locked?")
+    model_server.queue("It is locked.")
+    await phone.get_by_role("button", name="Talk").click()
+    panel = phone.get_by_role("dialog", name="Talk")
+    await expect(panel).to_have_attribute("data-state", "listening")
+    assert await panel.bounding_box() == {"x": 0, "y": 0, **PHONE["viewport"]}  # type: ignore[dict-item]
+    assert await faults(phone) == []
+
+    await panel.get_by_role("switch", name="Hands-free").uncheck()
+    await panel.get_by_role("button", name="Hold to talk").focus()
+    await phone.keyboard.down("Space")
+    await panel.get_by_role("meter").evaluate(LOUD)
+    await phone.keyboard.up("Space")
+
+    await expect(panel).to_contain_text("Is the door locked?")
+    await expect(panel).to_contain_text("It is locked.")
+    await until(lambda: speech.spoken == ["It is locked."])
+    await panel.get_by_role("button", name="End the talk").click()
+    await expect(phone.locator("#log .mine").last).to_have_text("Is the door locked?")
+    await expect(phone.locator("#log .theirs").last).to_have_text("It is locked.")

@@ -152,12 +152,17 @@ class ClientsComponent(Component):
 
     @cached_property
     def _talk_engines(self) -> TalkEngines:
+        from hub.voice.contract import SatelliteInfo
+        from hub.voice.settings import VoiceSettings
         from hub.voice.talk_engines import TalkEngines
 
         needs = self._needs
         return TalkEngines(
             needs.models,
             needs.messaging.transcriber,
+            settings=lambda person: VoiceSettings.from_config(needs.base.config.current.raw.get("voice") or {}).of(
+                SatelliteInfo("talk", "", "", person=person)
+            ),
             speech=self._speech,
             language_of=lambda person: self._language_of(person) or needs.base.language(),
         )
