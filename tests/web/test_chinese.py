@@ -197,6 +197,7 @@ KEPT = (
     "Talk "
     "ntfy "
     "Telegram Matrix Discord Slack Signal WhatsApp WeCom QQ IRC Docker Bubblewrap Meta BotFather Token newbot OpenClaw "
+    "Wyoming ESPHome "
     "iPhone Android Mac Alibaba Cloud Anthropic Cerebras DeepSeek Gemini Groq LM Studio Mistral Moonshot Ollama "
     "Microsoft Teams Azure Bot App Single Tenant msteams default "
     "Google Chat Workspace Cloud Pub/Sub Pub Sub google_chat "
