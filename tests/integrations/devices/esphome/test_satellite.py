@@ -231,6 +231,20 @@ async def test_a_sound_that_is_broken_off_is_silenced_and_its_end_counts_for_no_
     following.cancel()
 
 
+async def test_somebody_who_wakes_it_while_it_speaks_does_not_stop_what_he_says(
+    kitchen: Room, device: EsphomeDouble
+) -> None:
+    device.plays.clear()
+    playing = asyncio.create_task(kitchen.satellite.play(LONG))
+    await until(lambda: device.played)
+    device.wake()  # the end of what it played is told after that
+    await until(lambda: kitchen.line.told[1:])
+    await asyncio.sleep(0.02)
+
+    assert kitchen.line.told == [True, ("wake", "okay_nabu")]
+    playing.cancel()
+
+
 async def test_a_late_end_ends_no_other_sound_and_none_is_waited_for_forever(
     kitchen: Room, device: EsphomeDouble
 ) -> None:
