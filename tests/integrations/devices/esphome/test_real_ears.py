@@ -50,10 +50,9 @@ async def test_a_sentence_turns_on_the_lamp_of_the_room_and_is_answered_aloud(tm
             device.wake()
             await until(lambda: device.says("STT_START"))
             await device.hear(silence(0.2) + await spoken("Turn on the light, please.") + silence(1.5))
-            turn = await until(lambda: (satellites.turns() or [None])[0], limit_s=240)
+            (turn,) = await until(satellites.turns, limit_s=240)
 
     print(turn)
-    assert turn is not None
     assert turn.outcome == "answered"
     assert lit == ["Bath"]
     assert device.played
