@@ -146,3 +146,17 @@ async def test_a_device_that_goes_away_while_somebody_speaks_ends_the_turn_and_h
     assert turn.outcome == "failed"
     assert "was disconnected" in turn.error
     assert rooms.lit == ["Kitchen"]
+
+
+async def test_a_timer_is_shown_and_rings_where_it_was_said(rooms: Rooms) -> None:
+    rooms.home.ears.hears = ["Set a timer for one minute."]
+
+    await rooms.speak(rooms.bath, await spoken("Set a timer for one minute."))
+    await rooms.home.turn()
+    await rooms.home.passing(lambda: len(rooms.bath.timers) == 2)
+
+    assert [(each.event_type, each.total_seconds, each.seconds_left) for each in rooms.bath.timers] == [
+        (0, 60, 60),
+        (3, 60, 0),
+    ]
+    assert rooms.kitchen.timers == []
