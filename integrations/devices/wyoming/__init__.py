@@ -2,7 +2,8 @@
 
 The protocol knows no credentials: who may connect is decided by address. What is said there is nobody's, or that of one
 person of this home, and never an owner's. Services of the protocol that hear and speak are providers of models here;
-satellites are connected to.
+satellites are connected to,
+and services that find wake words listen to any satellite that sends all it hears.
 """
 
 from __future__ import annotations
@@ -37,3 +38,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
 
         satellite = WyomingSatellite(host, each, host.satellites.add)
         host.spawn(satellite.follow(), name=f"follow {each['url']}")
+    for url in config["wake"]:
+        from integrations.devices.wyoming.wake import WyomingWake
+
+        host.satellites.add_wake_engine(WyomingWake(url, host.clock, host.spawn))

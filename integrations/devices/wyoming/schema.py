@@ -1,4 +1,4 @@
-"""Configuration of the Wyoming server, and of the satellites that the hub connects to."""
+"""Configuration of the Wyoming server, and of the satellites and services that the hub connects to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hub.gateway.calls.schema import network
 LOOPBACK = "127.0.0.1"
 PORT, SATELLITE_PORT = 10_500, 10_700
 SERVER = frozenset({"listen", "port", "allow", "agent", "person"})
-"""Keys of the server: a section with satellites alone offers nothing to others."""
+"""Keys of the server: a section with satellites or wake words alone offers nothing to others."""
 
 
 def id_of(url: str) -> str:
@@ -48,7 +48,7 @@ def _whole(config: dict[str, Any]) -> dict[str, Any]:
     for id, count in ids.items():
         if count > 1:
             raise SchemaError(f"satellites: {count} of them have the id {id}; give each its own")
-    if config["satellites"] and not SERVER & config.keys():
+    if (config["satellites"] or config["wake"]) and not SERVER & config.keys():
         return config
     served = {"listen": LOOPBACK, "port": PORT, "allow": [], **config}
     if not ipaddress.ip_address(served["listen"]).is_loopback and not served["allow"]:
@@ -69,6 +69,9 @@ CONFIG_SCHEMA = Schema(
             Optional(
                 "person", description="Whose words it says, without an owner's rights; a stranger's if omitted."
             ): slug,
+            Optional(
+                "wake", default=list, description="Services that find wake words, tcp://host:port; 10400 is usual."
+            ): All([_url], Length(max=10)),
             Optional("satellites", default=list, description="Satellites that the hub connects to."): All(
                 [
                     {

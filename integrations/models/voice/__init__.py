@@ -16,15 +16,22 @@ if TYPE_CHECKING:
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
-    """Offer what is installed as the models of a provider, meant wherever none is named, and configure satellites."""
+    """Offer what is installed as the models of a provider, meant wherever none is named, and configure satellites.
+
+    What finds wake words starts with the first satellite that needs it.
+    """
+    from integrations.models.voice.installed import VoiceFolder
     from integrations.models.voice.schema import API
+    from integrations.models.voice.wake import WakeProcess
 
     def make(name: str, _: ProviderConfig) -> ModelProvider:
-        from integrations.models.voice.installed import VoiceFolder  # not before somebody speaks
-        from integrations.models.voice.provider import VoiceProvider, VoiceSettings
+        from integrations.models.voice.provider import VoiceProvider, VoiceSettings  # not before somebody speaks
 
         settings = VoiceSettings.from_config(config, host.language)
         return VoiceProvider(name, VoiceFolder(host.home.path), settings, host.clock)
 
     host.models.add(API, make, provides=True, speaks=True)
     host.satellites.configure(config)
+    spotter = WakeProcess(VoiceFolder(host.home.path), host.clock)
+    host.on_unload(spotter.close)
+    host.satellites.add_wake_engine(spotter)
