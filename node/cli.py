@@ -142,7 +142,7 @@ def node_findings(home: NodeHome) -> list[NodeFinding]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code: 0 well, 1 something was found, 3 something to put right first."""
-    given = _parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     home = home_at(given.config)
     try:
         sys.exit(_do(given, home))
@@ -244,9 +244,10 @@ def settled(home: NodeHome, options: RunOptions) -> tuple[NodeSettings, NodeCred
     return settings, credential
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("homarus-node", description="Make this machine a node of a Homarus hub.")
-    below = parser.add_subparsers(dest="command", required=True)
+def parser() -> argparse.ArgumentParser:
+    """Return what reads the program's arguments."""
+    made = argparse.ArgumentParser("homarus-node", description="Make this machine a node of a Homarus hub.")
+    below = made.add_subparsers(dest="command", required=True)
     run = below.add_parser("run", help="connect to the hub and stay connected")
     for name in RUN_WORDS:
         run.add_argument(f"--{name}", help=HELP[name])
@@ -263,4 +264,4 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument("--config", metavar="DIR", help=HELP["config"])
     for each in (service, *others):
         each.add_argument("--json", action="store_true", help="Print JSON.")
-    return parser
+    return made

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from node.cli import parser
+from node.home import read_setup_code
 from tests.gateway.rig import Device, client_of
 from tests.gateway.test_nodes import NODE_HOST
 from tests.servers.hub_process import HubProcess
@@ -73,7 +76,11 @@ async def test_a_qr_code_pairs_a_phone_and_a_hub_on_loopback_says_what_is_missin
     assert "this machine only" in told
     assert "https://hub.example/p#" in shown["phone"]
     assert 'src="data:image/svg+xml' in shown["app"]
-    assert "homarus-node --pair " in shown["computer"]
+    told = re.search(r"homarus-node [^<]*", shown["computer"])
+    assert told is not None
+    _, *arguments = told[0].split()
+    given = parser().parse_args(arguments)  # what a person copies from the page is what the program reads
+    assert (given.command, read_setup_code(given.pair).url) == ("run", "wss://hub.example")
 
 
 async def test_the_hub_is_made_reachable_with_a_certificate(tmp_path: Path) -> None:

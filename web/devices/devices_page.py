@@ -103,7 +103,7 @@ class DevicesPage:
 
         parts = urlsplit(made["gatewayUrl"])
         page = f"{'https' if parts.scheme == 'wss' else 'http'}://{parts.netloc}/p#{made['setupCode']}"
-        commands = {"phone": page, "app": made["setupCode"], "computer": f"homarus-node --pair {made['setupCode']}"}
+        commands = {"phone": page, "app": made["setupCode"], "computer": f"homarus-node run --pair {made['setupCode']}"}
         return {
             "text": commands[kind],
             "qr": segno.make(commands[kind], error="l").svg_data_uri(scale=4, border=3, light="#fff"),
