@@ -58,6 +58,7 @@ class ChannelRegistry:
         self._attached: dict[tuple[str, str], Attached] = {}
         self._inbox: tuple[ReceiveAs, Cursors, Admits] | None = None
         self._home: str | None = None
+        self._whole: set[str] = set()
         self._configured: Callable[[], Iterable[ChannelPlace]] = tuple
 
     def connect(self, receive: ReceiveAs, cursors: Cursors, admits: Admits) -> None:
@@ -85,9 +86,7 @@ class ChannelRegistry:
 
     def takes_whole_messages(self, name: str) -> bool:
         """Whether each message of a channel is whole, so that none waits for more of its sender."""
-        return self.is_home(name) or any(
-            each.channel.limits.is_speech for each in self.all() if each.channel.name == name
-        )
+        return name in self._whole
 
     def serves(self, session_key: str) -> bool:
         """Whether messages of a conversation may come through a chat app: its own, or any in a main conversation."""
@@ -142,6 +141,8 @@ class ChannelRegistry:
             raise
         if home:
             self._home = channel.name
+        if home or channel.limits.is_speech:
+            self._whole.add(channel.name)
         told = {"channel": channel.name, "account": channel.account, "capabilities": sorted(capabilities)}
         self._bus.fire(EVENT_CHANNEL_ADDED, told)
 

@@ -12,6 +12,10 @@ LONGEST = 400
 """Letters after which it is cut between words."""
 _END = re.compile(r"[.!?…:]+[\"')\]*_]*(?=\s)|[。！？；]+[」』”’)）*_]*|\n")
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
+_CLOSED = {
+    "`": re.compile(r"^`{3,}[ \t]*(\n|\Z)", re.MULTILINE),
+    "~": re.compile(r"^~{3,}[ \t]*(\n|\Z)", re.MULTILINE),
+}
 _MARKS = re.compile(r"\*+|`+|(?<!\w)_+|_+(?!\w)|\[\[[^\]\n]*\]\]")
 
 
@@ -65,7 +69,7 @@ class Sentences:
 
     def _fenced(self, *, is_end: bool) -> int | None:
         opened = _FENCE.match(self._rest)
-        closed = opened and re.compile(rf"^{opened[1][0]}{{3,}}[ \t]*(\n|\Z)", re.M).search(self._rest, opened.end())
+        closed = opened and _CLOSED[opened[1][0]].search(self._rest, opened.end())
         if closed and (closed[1] or is_end):
             return closed.end()
         return len(self._rest) if is_end else None

@@ -372,7 +372,7 @@ NOT_INTO_CONVERSATIONS = {
         *("scene.create", "scene.delete"),
         *(f"{domain}.reload" for domain in RELOADED),
         *(f"{domain}.{name}" for domain, services in ENTITY_DOMAINS.items() for name in services),
-        *(f"homeassistant.{name}" for name in GENERIC),
+        *(f"homeassistant.{name}" for name in (*GENERIC, "update_entity")),
     },
     "inbound": {
         *("MessageDeleted", "MembershipChanged", "CommandUsed"),
@@ -408,8 +408,12 @@ ELSEWHERE = {
         "memory.import": "test_memory_outside",
         "migrate.apply": "the owner's files; conversations come tainted: migrate/test_conversations",
         "memory.intents.add": "test_memory_outside",
+        "talk.open": "a ticket for the one who asks; the words are theirs, as chat.send: tests/voice/methods",
+        **dict.fromkeys(("voicewake.set", "voicewake.routing.set"), "words that wake, never in a conversation"),
     },
     "route": {
+        "POST /devices/voice/hear": "what was heard is shown to the one who spoke",
+        **dict.fromkeys(("POST /devices/voice/say", "POST /devices/voice/speak"), "words of the hub to people"),
         "PUT /api/webhook/{webhook_id}": "as POST",
         "POST /api/notification/{key}/{what}": "as event.fire",
         "POST /api/rpc": "the methods",

@@ -76,9 +76,9 @@ async def test_a_qr_code_pairs_a_phone_and_a_hub_on_loopback_says_what_is_missin
     assert "this machine only" in told
     assert "https://hub.example/p#" in shown["phone"]
     assert 'src="data:image/svg+xml' in shown["app"]
-    told = re.search(r"homarus-node [^<]*", shown["computer"])
-    assert told is not None
-    _, *arguments = told[0].split()
+    command = re.search(r"homarus-node [^<]*", shown["computer"])
+    assert command is not None
+    _, *arguments = command[0].split()
     given = parser().parse_args(arguments)  # what a person copies from the page is what the program reads
     assert (given.command, read_setup_code(given.pair).url) == ("run", "wss://hub.example")
 

@@ -515,4 +515,13 @@ SCRIPT_TEXTS = (
     "next",
     "previous",
     "replace",
+    "No words were heard.",
+    "The browser does not give this page the microphone.",
+    "It was broken off.",
+    "It was said.",
+    "Speak now…",
+    "“{text}”, in {seconds} s",
+    "Understanding…",
+    "Speaking",
+    "Browsers give the microphone only to pages with https, and to those of the machine itself.",
 )

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PATH = "/devices/voice"
 TOPIC = "voice"
 SHOWN = 10
+SAMPLES = "application/octet-stream"
+SHORTEST_BYTES = 3_200
 STAGES: Mapping[str, tuple[str, str]] = {
     "idle": (phrase("Ready"), "good"),
     "listening": (phrase("Listening"), "action"),
@@ -113,8 +115,9 @@ class VoicePage:
     async def hear(self, call: HttpCall) -> web.StreamResponse:
         """`POST /devices/voice/hear`: what was understood of samples of the browser's microphone, and how fast."""
         samples = bytes(call.body)
-        if not samples or len(samples) % 2:
-            raise InvalidRequest("expected samples of 16 bits, 16,000 a second")
+        is_sound = call.request.content_type == SAMPLES
+        if not is_sound or len(samples) < SHORTEST_BYTES or len(samples) % 2:
+            raise InvalidRequest("expected a tenth of a second at least, of samples of 16 bits, 16,000 a second")
         began = time.perf_counter()
         engines, settings, language = self._usual(call)
         text = await engines.text_of(samples, settings, language)

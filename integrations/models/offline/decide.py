@@ -77,6 +77,8 @@ _TOOL_OF = {
     "ListSchedules": "schedule",
     "CancelSchedule": "schedule",
 }
+_IN_ROOMS = frozenset({"Announce", "Timer", "TimerDo", "WakeUp", "Remind", "ListSchedules", "CancelSchedule"})
+"""What may be about a room, or about a timer of the home."""
 _LOOKS_UP_FIRST = frozenset({"Correct", "CorrectPlain", "Change", "Forget", "ForgetAll", "Replace", "Done", "ListOff"})
 """What needs `memory_search` beside its own tool."""
 
@@ -116,8 +118,8 @@ def decide(intent: RecognizedIntent | None, results: Sequence[StepResult], turn:
         return Say(failure_text(results[-1].tool, results[-1].output, language))
     if intent is None:
         return _not_understood(results, turn)
-    intent = _possible(intent, turn)
-    if (step := _about_rooms(intent, results, turn)) is not None:
+    intent = _possible(intent, turn) if intent.name == "Why" else intent
+    if intent.name in _IN_ROOMS and (step := _about_rooms(intent, results, turn)) is not None:
         return step
     if intent.name == "ForgetWhich":
         return Say(memories.ask_which_to_forget(intent, turn.previous, language))
