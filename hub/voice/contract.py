@@ -309,6 +309,10 @@ class Satellites(Protocol):
         """Show a timer on the device, if it is there and shows timers. Never raises."""
         ...
 
+    def ring(self, id: str, *, is_ringing: bool) -> None:
+        """Note that it rings there, or no more: between the rings it is not idle."""
+        ...
+
     def stop(self, id: str) -> None:
         """End what is said or rings there."""
         ...

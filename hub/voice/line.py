@@ -110,6 +110,7 @@ class SatelliteLine:
         self._unwanted: deque[str] = deque(maxlen=UNWANTED_KEPT)
         self._note = ""
         self._awaited: Turn | None = None
+        self._rings = False
         self._wake: SoundStream | None = None
         self._judge: SoundStream | None = None
         self._listens_for: tuple[Any, ...] = ()
@@ -270,6 +271,12 @@ class SatelliteLine:
             turn.answer.append(text)
         utterance = self.mouth.say(text, self.language, run_id=turn.run_id if turn is not None and is_answer else None)
         await (utterance.began if is_answer else utterance.ended)
+
+    def ring(self, *, is_ringing: bool) -> None:
+        """Note that it rings, or no more."""
+        self._rings = is_ringing
+        if self.turn is None and not self.mouth.is_busy:
+            self._silent()
 
     async def listen(self, turn: Turn) -> None:
         """Let the device listen, and begin a turn.
@@ -493,7 +500,8 @@ class SatelliteLine:
 
     def _silent(self) -> None:
         if self.turn is None:
-            self._become(Stage.IDLE)
+            if not self._rings:
+                self._become(Stage.IDLE)
         elif self.turn.is_over:
             self.turn.complete.set()
 

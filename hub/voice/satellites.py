@@ -204,6 +204,11 @@ class SatelliteRegistry:
         line = self._lines.get(id)
         return (line.language if line is not None else None) or self.parts.language()
 
+    def ring(self, id: str, *, is_ringing: bool) -> None:
+        """Note that it rings there; see `Satellites.ring`."""
+        if (line := self._lines.get(id)) is not None:
+            line.ring(is_ringing=is_ringing)
+
     def stop(self, id: str) -> None:
         """End what is said or rings there."""
         if (line := self._lines.get(id)) is not None:

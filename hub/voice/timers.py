@@ -302,18 +302,27 @@ class SatelliteTimers:
 
     async def _ring_in_room(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> bool:
         """Ring until somebody stops it, or for `RING_ROUNDS`; return whether it could be heard anywhere."""
+        try:
+            return await self._ring_rounds(timer, ringing, is_late=is_late)
+        finally:
+            self._needs.satellites.ring(ringing.satellite, is_ringing=False)
+
+    async def _ring_rounds(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> bool:
         failed: set[str] = set()
         place: str | None = None
         for _ in range(RING_ROUNDS):
             view = await self._place(timer, failed)
             if view is None:
                 break
-            ringing.satellite = view.info.id
+            if ringing.satellite != view.info.id:
+                self._needs.satellites.ring(ringing.satellite, is_ringing=False)
+                ringing.satellite = view.info.id
             if view.info.id == timer.satellite and not ringing.is_shown:
                 ringing.is_shown = True
                 await self._show(timer, TimerChange.FINISHED)
                 if view.info.rings:
                     return True
+            self._needs.satellites.ring(view.info.id, is_ringing=True)
             try:
                 if not await self._needs.satellites.play(view.info.id, chime(Chime.RING)) or ringing.stopped.is_set():
                     return True

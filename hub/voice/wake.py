@@ -20,6 +20,8 @@ from hub.core.tasks import TaskOwner
 
 RETRY_S = 30.0
 """After which an engine that could not say what it knows is asked again."""
+SETTLE_S = 2.0
+"""For so long it is not said that nothing listens."""
 _VERSION = re.compile(r"_v\d[\d.]*\Z")
 
 
@@ -171,6 +173,8 @@ class WakeEngines:
             if not missing:
                 listener.tell("")
                 return
+            if not known and not troubles:  # the hub starts, or a section is read again: one may be on its way
+                await self._clock.sleep(SETTLE_S)
             listener.tell(_why_not(missing, known, troubles))
             if not troubles:
                 return

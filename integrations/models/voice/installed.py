@@ -99,7 +99,7 @@ class VoiceFolder:
     def unfinished(self, name: str) -> Path:
         """Return the folder into which a model is fetched; what was fetched before is still there."""
         path = self.models_path / f"{UNFINISHED}{name}"
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
 
     def finish(self, model: Model, folder: Path) -> None:

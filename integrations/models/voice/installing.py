@@ -36,7 +36,7 @@ def one_at_a_time(folder: VoiceFolder) -> Iterator[None]:
     Raises:
         Conflict: One is under way.
     """
-    folder.path.mkdir(parents=True, exist_ok=True)
+    folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder.path / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

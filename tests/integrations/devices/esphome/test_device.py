@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from hub.core.errors import InvalidRequest, Unavailable
+from hub.core.schema import Invalid
+from integrations.devices.esphome.schema import CONFIG_SCHEMA
 from tests.integrations.devices.esphome.kit import KEY, OTHER_KEY, at, call, home, problem, shows
 from tests.servers.esphome_device import EsphomeDouble, api
 from tests.until import until
@@ -43,13 +45,18 @@ async def test_a_device_is_there_away_and_back(tmp_path: Path, key: str | None) 
             assert problem(hub) == ""
 
 
+@pytest.mark.parametrize("key", ["no key", "c2VjcmV0", KEY[:-1]])
+def test_what_can_be_no_key_is_refused_as_it_is_written(key: str) -> None:
+    with pytest.raises(Invalid, match="44 characters"):
+        CONFIG_SCHEMA([{"host": "kitchen.local", "encryption_key": key}])
+
+
 @pytest.mark.parametrize(
     ("has", "given", "said"),
     [
         (KEY, {"encryption_key": OTHER_KEY}, "key of kitchen-voice is not the right one"),
         (KEY, {}, "is encrypted"),
         (None, {"encryption_key": KEY}, "does not encrypt"),
-        (KEY, {"encryption_key": "no key"}, "is not the right one"),
         (None, {"name": "bath-voice"}, "answers another device, kitchen-voice (02:00:00:AA:BB:CC)"),
         (KEY, {"encryption_key": KEY, "mac": "02:00:00:aa:bb:cd"}, "esphome: mac says 02:00:00:aa:bb:cd"),
     ],

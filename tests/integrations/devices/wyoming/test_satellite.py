@@ -104,6 +104,30 @@ async def test_it_is_told_to_run_and_known_by_what_it_says_of_itself(kitchen: Ki
     )
 
 
+@pytest.mark.parametrize(
+    ("area", "room", "repair"),
+    [
+        ("kitchen", "Kitchen", ""),
+        ("Cookhouse", "Kitchen", ""),
+        ("Kithcen", None, "Is Kitchen meant?"),
+        ("Attic", "Attic", ""),
+    ],
+)
+async def test_it_is_put_into_the_room_that_is_meant(hub: HubFixture, area: str, room: str | None, repair: str) -> None:
+    host, registrations = host_on(hub, "wyoming")
+    host.entities.registry.create("area", "Kitchen", aliases=["Cookhouse"])
+    await registrations.undo_all()
+    async with kitchen_of(hub, SatelliteDouble(), area=area) as kitchen:
+        await until(lambda: kitchen.line.is_connected)
+        registry = kitchen.host.entities.registry
+        device = registry.devices[kitchen.satellite.info.device_id or ""]
+        found = hub.repairs.get("wyoming kitchen", "area")
+
+        assert (registry.areas[device.area_id].name if device.area_id else None) == room
+        assert repair in ("" if found is None else found.text)
+        assert (found is None) == (not repair)
+
+
 async def test_one_that_woke_itself_is_heard_until_it_is_told_the_words(kitchen: Kitchen) -> None:
     double, line = kitchen.double, kitchen.line
 
