@@ -130,7 +130,7 @@ def fallen_back(connection: SqlConnection, limit: int) -> list[str]:
 def turn_of(connection: SqlConnection, run_id: str) -> Mapping[str, Any] | None:
     """Return how the turn at a satellite went that a run answered."""
     found = connection.execute(
-        "SELECT data FROM events WHERE type = 'voice_turn' AND instr(data, ?) > 0 ORDER BY id DESC LIMIT 1",
+        "SELECT data FROM events WHERE type = 'voice_turn' AND replace(data, ?, '') <> data ORDER BY id DESC LIMIT 1",
         (f'"run_id":"{run_id}"',),
     ).fetchone()
     return data_of(found[0]) if found is not None else None

@@ -107,7 +107,9 @@ UNKNOWN = re.compile(
 
 
 def secret_for(name: str) -> str:
-    """A secret as its name says: a bot's token has a form of its own."""
+    """A secret as its name says: a bot's token and a key have forms of their own."""
+    if name.endswith("_encryption_key"):
+        return "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
     return "123456:sesame-open-now" if name.endswith("_token") else "sesame-open-now-1"
 
 

@@ -36,6 +36,7 @@ TABLES = {
     "model_cooldowns",
     "outbox",
     "pairings",
+    "satellite_timers",
     "runs",
     "service_results",
     "sessions",

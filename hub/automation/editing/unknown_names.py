@@ -89,7 +89,7 @@ _HUB_SERVICES |= {f"{domain}.reload": frozenset() for domain in RELOADED}
 _ASK_A_MODEL = frozenset({"agent.run", "agent.heartbeat"})
 _ENTITY_SERVICES = {
     f"{domain}.{name}": frozenset({*TARGET_KEYS, *map(str, fields)})
-    for domain, services in {**DOMAINS, "homeassistant": dict.fromkeys(GENERIC, ())}.items()
+    for domain, services in {**DOMAINS, "homeassistant": dict.fromkeys((*GENERIC, "update_entity"), ())}.items()
     for name, fields in services.items()
 }
 SERVICES: Mapping[str, frozenset[str]] = {**_HUB_SERVICES, **_ENTITY_SERVICES}

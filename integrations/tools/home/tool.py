@@ -66,27 +66,25 @@ _NAME = All(string, Match(r"^[a-z0-9_]{1,64}$", msg="expected a name of a-z, 0-9
 GET_STATE = Schema(
     {
         Optional("entity_id", description="One entity, such as light.kitchen."): All(string, Length(min=1, max=200)),
-        Optional("domain", description="All of one domain, for example light."): _NAME,
+        Optional("domain", description="All of one, such as light."): _NAME,
         Optional("search", description="What they are called, such as kitchen lights or 客厅的灯."): All(
             string, Length(min=1, max=200)
         ),
         Optional("area", description="All of an area, a floor or a label; upstairs."): All(
             string, Length(min=1, max=100)
         ),
-        Optional("state", description="Only those that are on, off, open, locked, home, playing, low, …"): All(
+        Optional("state", description="Only those on, off, open, locked, home, playing, low, …"): All(
             string, Length(min=1, max=60)
         ),
         Optional("limit", default=30): All(integer, Range(min=1, max=STATES_LIMIT)),
-        Optional("until", description="Of weather its forecast, of calendars their events until this day."): All(
-            string, Match(r"^\d{4}-\d{2}-\d{2}$", msg="expected a day such as 2026-05-12")
-        ),
+        Optional("until", description="Weather, calendars: what comes until this day."): string,
     }
 )
 CALL_SERVICE = Schema(
     {
         Required("domain", description="For example light."): _NAME,
         Required("service", description="For example turn_on."): _NAME,
-        Optional("data", default=dict, description="What the service takes, for example entity_id."): dict,
+        Optional("data", default=dict, description="What it takes, such as entity_id."): dict,
     }
 )
 
@@ -99,13 +97,10 @@ HOME = Schema(
             description="What it is called: desk lamp, kitchen lights, 客厅的灯, everything except the fridge, "
             "or an entity id.",
         ): All(string, Length(min=1, max=200)),
-        Optional("area", description="The area or floor it is in; upstairs. Else the room of the speaker."): All(
-            string, Length(min=1, max=100)
-        ),
+        Optional("area", description="The area or floor it is in; upstairs."): All(string, Length(min=1, max=100)),
         Optional(
             "values",
-            description="What is set: value (50%, 21, red, an option), or brightness_pct, duration, option, …. "
-            "Of look, how many seconds it films (duration).",
+            description="What is set: value (50%, 21, red, an option), brightness_pct, duration (look: film), …",
         ): dict,
     }
 )
@@ -124,7 +119,7 @@ def home_tools(
     return [
         Tool(
             "get_state",
-            "Look at devices, sensors, people, timers, media, weather of this home: one entity, a domain, or a search. "
+            "Look at devices, sensors, people, timers, media, weather: one entity, a domain, or a search. "
             "What is left out is counted.",
             from_schema(GET_STATE),
             tools.get_state,
@@ -145,7 +140,7 @@ def home_tools(
         ),
         Tool(
             "call_service",
-            "Call a service of this home with its data. An unknown service answers with those there are.",
+            "Call a service of this home. An unknown one answers with those there are.",
             from_schema(CALL_SERVICE),
             tools.call_service,
             GROUP,

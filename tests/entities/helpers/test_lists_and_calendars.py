@@ -27,6 +27,7 @@ SCENES = {
     scene["name"]: scene["asked"]
     for scene in json.loads((Path(__file__).parent / "answers/lists_and_calendars.json").read_text())
 }
+OURS = frozenset({"uid", "supported_features", "kept_by"})
 OWNER = Context(Authority("peer:me", person="owner", owner=True))
 ONLY = ("hub database", "registries", "helpers", "history", "integrations", "egress")
 
@@ -91,11 +92,9 @@ class Calendars:
 
 
 def plain(value: Any) -> Any:
-    """Return an answer without ids, and without texts that are empty."""
+    """Return an answer without ids, without texts that are empty, and without what is ours alone."""
     if isinstance(value, dict):
-        return {
-            key: plain(each) for key, each in value.items() if key not in ("uid", "supported_features") and each != ""
-        }
+        return {key: plain(each) for key, each in value.items() if key not in OURS and each != ""}
     return [plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 

@@ -187,7 +187,7 @@ def test_the_hub_finds_a_neighbour_trusts_nothing_and_writes_what_a_person_wants
     written = (hub / "configuration.yaml").read_text()
     assert f"http://{OTHERS}:{neighbour.port}/v1" in written
     assert "encryption_key: !secret esphome_kitchen_voice_encryption_key" in written
-    assert f"esphome_kitchen_voice_encryption_key: {KEY}" in (hub / "secrets.yaml").read_text()
+    assert f'esphome_kitchen_voice_encryption_key: "{KEY}"' in (hub / "secrets.yaml").read_text()
     assert ["<b>Our place</b>" in each for each in warned] == [True]
     told = {
         name: {k.decode(): v and v.decode() for k, v in info.properties.items()}

@@ -185,7 +185,7 @@ async def test_what_finds_wake_words_is_installed_after_its_size_was_told(folder
     assert "wake (microWakeWord, " in refused.output
     assert f"about 31 MB to fetch, 130 MB in {place}" in refused.output
     assert file == "--from for wake is a folder with its wheels"
-    assert both == "--from holds one thing: name that one"
+    assert both == "--from brings one model: name one, and install the others by further commands"
     assert "wake: installed already" in again.output
     assert (listed["wake_current"], listed["wake_words"][0]) == (True, "okay_nabu")
     assert not place.exists()
