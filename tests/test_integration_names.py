@@ -45,7 +45,8 @@ OTHER_MEANINGS = frozenset(
         ("voice/authority.py", "calendar"),  # a tool
         ("voice/authority.py", "calculator"),  # another
         ("gateway/component/clients.py", "speech"),  # the section that names the model that speaks, in talks too
-        ("voice/media.py", "ffmpeg"),  # the name of a program
+        ("voice/component.py", "speech"),  # the same, for satellites
+        ("voice/sound.py", "ffmpeg"),  # the name of a program
         ("nodes/cli/node.py", "imessage"),  # what a node offers, and its option
     }
 )

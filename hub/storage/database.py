@@ -81,7 +81,7 @@ class Database:
         """
         try:
             await self._writer.start()
-        except Exception:
+        except Exception:  # not when it is cancelled: then the thread goes on opening it, until `close`
             self._owned.release()
             raise
 

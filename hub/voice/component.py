@@ -69,7 +69,12 @@ class VoiceComponent(Component):
                 inbox=messaging.inbox,
                 outbox=messaging.outbox,
                 entities=self._entities,
-                engines=VoiceEngines(self._models, base.clock, lambda: messaging.router.settings.transcription_model),
+                engines=VoiceEngines(
+                    self._models,
+                    base.clock,
+                    lambda: messaging.router.settings.transcription_model,
+                    lambda: base.config.current.raw.get("speech") or {},
+                ),
                 people=self._people,
                 agent=self._agent,
                 language=base.language,

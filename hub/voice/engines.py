@@ -1,11 +1,11 @@
-"""What hears and what speaks at a satellite, with its time limits and what is done when it fails."""
+"""What hears and what speaks at satellites and in talks, with its time limits and what is done when it fails."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from hub.core.clock import Clock
 from hub.core.errors import HubError, TimedOut, Unavailable
@@ -28,14 +28,31 @@ Made = TypeVar("Made")
 
 
 class VoiceEngines:
-    """Turns what was said into text, and text into sound.
+    """Turns what was said into text, and text into sound: by what `voice:` names, else as with voice messages.
 
     Args:
         usual_ear: Returns the model that hears voice messages; None if none is named.
+        speech: Returns the section `speech`, whose model speaks in messages.
     """
 
-    def __init__(self, models: ModelRegistry, clock: Clock, usual_ear: Callable[[], str | None]) -> None:
-        self._models, self._clock, self._usual_ear = models, clock, usual_ear
+    def __init__(
+        self,
+        models: ModelRegistry,
+        clock: Clock,
+        usual_ear: Callable[[], str | None],
+        speech: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._models, self._clock, self._usual_ear, self._speech = models, clock, usual_ear, speech
+
+    def ear(self, settings: SatelliteSettings) -> str | None:
+        """Return the model that hears; None if there is none."""
+        return settings.transcription_model or self._usual_ear() or self._models.speech_ref
+
+    def mouth(self, settings: SatelliteSettings) -> tuple[str | None, str]:
+        """Return the model that speaks, None if there is none, and its voice, empty for its usual one."""
+        section = {} if settings.speech_model else self._speech()
+        ref = settings.speech_model or section.get("model") or self._models.speech_ref
+        return ref, settings.voice or section.get("voice", "")
 
     async def text_of(self, samples: bytes, settings: SatelliteSettings, language: str | None) -> str:
         """Return what was said, without spaces around it; empty if it was no speech.
@@ -46,11 +63,11 @@ class VoiceEngines:
         Raises:
             HubError: Nothing hears, or it failed, or took too long.
         """
-        ref = settings.transcription_model or self._usual_ear() or self._models.speech_ref
+        ref = self.ear(settings)
         if ref is None:
             raise Unavailable(phrase("nothing turns speech into text: set `voice:` or transcription_model"))
         recording = await asyncio.to_thread(as_wav, Sound(samples))
-        hearing = transcriber(self._models, ref)(recording, "satellite.wav", language)
+        hearing = transcriber(self._models, ref)(recording, "speech.wav", language)
         late = phrase("{model} did not say what was said within {seconds} s", model=ref, seconds=int(HEARING_S))
         return (await within(self._clock, hearing, HEARING_S, late)).strip()
 
@@ -61,7 +78,7 @@ class VoiceEngines:
             HubError: Nothing speaks.
         """
         try:
-            return await self._spoken(text, settings.speech_model, settings.voice, language)
+            return await self._spoken(text, *self.mouth(settings), language)
         except HubError as error:
             local = self._models.speech_ref
             if local is None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hub.core.errors import HubError, InvalidRequest, NotFound, TimedOut, Unavailable
+from hub.core.errors import HubError, NotFound
 from hub.core.executors import FILES
 from hub.core.phrases import phrase
 from hub.entities.media_files import FOLDERS, MediaFiles
 from hub.security.egress import Egress
-from hub.voice.contract import RATE, Sound
+from hub.voice.contract import Sound
+from hub.voice.sound import AS_SAMPLES, converted
 
 LIMIT_BYTES = 20 * 1024 * 1024
 LONGEST_S = 300
-CONVERT_LIMIT_S = 30.0
-FFMPEG = "ffmpeg"
 _LOCAL = "media-source://media_source/local/"
 
 
@@ -54,30 +51,4 @@ class Recordings:
                 data = await FILES.run(self._files.root(folder).read_bytes, name, LIMIT_BYTES)
             except (OSError, HubError) as error:
                 raise NotFound(phrase("there is nothing to play at {id}", id=id[:200])) from error
-        return Sound(await _samples(data))
-
-
-async def _samples(data: bytes) -> bytes:
-    """Return a recording as samples; what reads it sees nothing but what it is given."""
-    if (program := shutil.which(FFMPEG)) is None:
-        raise Unavailable(phrase("recordings take the program {program} (apt install {program})", program=FFMPEG))
-    process = await asyncio.create_subprocess_exec(
-        *(program, "-nostdin", "-v", "error", "-protocol_whitelist", "pipe", "-i", "pipe:0", "-vn", "-ac", "1"),
-        *("-ar", str(RATE), "-t", str(LONGEST_S), "-f", "s16le", "pipe:1"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={},
-    )
-    try:
-        async with asyncio.timeout(CONVERT_LIMIT_S):
-            found, said = await process.communicate(data)
-    except TimeoutError as error:
-        raise TimedOut(f"{FFMPEG} did not convert a recording within {CONVERT_LIMIT_S:g} s") from error
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode or not found:
-        raise InvalidRequest(f"this is no recording that can be read: {said.decode('utf-8', 'replace').strip()[-200:]}")
-    return found
+        return Sound(await converted(data, "-t", str(LONGEST_S), *AS_SAMPLES))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import shutil
 import sys
 import wave
 from array import array
 from itertools import accumulate, pairwise
 
-from hub.core.errors import InvalidRequest
+from hub.core.errors import InvalidRequest, TimedOut, Unavailable
+from hub.core.phrases import phrase
 from hub.voice.contract import RATE, Sound
 
 RATES = (4_000, 192_000)
 CHANNELS_LIMIT = 8
 _SAMPLE = 2
+FFMPEG = "ffmpeg"
+CONVERT_LIMIT_S = 30.0
+AS_SAMPLES = ("-ac", "1", "-ar", str(RATE), "-f", "s16le")
+"""The form of samples, for `converted`."""
 
 
 class Resampler:
@@ -94,6 +101,38 @@ def read_wav(data: bytes) -> Sound | None:
             return Sound(Resampler(rate, width, channels, to=rate).feed(file.readframes(file.getnframes())), rate)
     except (wave.Error, EOFError, InvalidRequest):
         return None
+
+
+async def converted(data: bytes, *form: str) -> bytes:
+    """Return a recording in another form; the program that reads it sees nothing but what it is given.
+
+    Args:
+        form: Options of ffmpeg for what comes out, such as `AS_SAMPLES`.
+
+    Raises:
+        Unavailable: ffmpeg is not installed.
+        InvalidRequest: It is no recording.
+        TimedOut: It took too long.
+    """
+    if (program := shutil.which(FFMPEG)) is None:
+        raise Unavailable(phrase("recordings take the program {program} (apt install {program})", program=FFMPEG))
+    quiet = ("-nostdin", "-v", "error", "-protocol_whitelist", "pipe")
+    process = await asyncio.create_subprocess_exec(
+        program, *quiet, "-i", "pipe:0", "-vn", *form, "pipe:1",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={},
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(CONVERT_LIMIT_S):
+            found, said = await process.communicate(data)
+    except TimeoutError as error:
+        raise TimedOut(f"{FFMPEG} did not convert a recording within {CONVERT_LIMIT_S:g} s") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode or not found:
+        raise InvalidRequest(f"this is no recording that can be read: {said.decode('utf-8', 'replace').strip()[-200:]}")
+    return found
 
 
 def _narrowed(data: bytes, width: int) -> array[int]:

@@ -81,7 +81,7 @@ class VoiceWake:
     """The words and their targets, kept in a file.
 
     Args:
-        path: The file; every object reads it anew.
+        path: The file; every object reads it for itself.
     """
 
     def __init__(self, path: Path) -> None:

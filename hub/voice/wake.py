@@ -211,7 +211,7 @@ class _Listener:
         self.take({})
 
     def choose(self) -> None:
-        """Find anew what listens."""
+        """Choose again what listens."""
         if self._choice is not None:
             self._choice.cancel()
         self._choice = self._home.spawn_choice(self)

@@ -11,6 +11,7 @@ import pytest
 from hub.core.context import Authority
 from hub.core.errors import Unavailable
 from hub.voice.contract import SatelliteInfo
+from hub.voice.engines import VoiceEngines
 from hub.voice.settings import VoiceSettings
 from hub.voice.talk_engines import TalkEngines
 from tests.servers.openai_server import OpenAIServer
@@ -21,10 +22,8 @@ ANNA = Authority("person:anna", "anna")
 
 def engines(home: VoiceHome, voice: Mapping[str, Any], section: Mapping[str, Any]) -> TalkEngines:
     return TalkEngines(
-        home.models,
-        lambda sender: None,
+        VoiceEngines(home.models, home.clock, lambda: None, lambda: section),
         settings=lambda person: VoiceSettings.from_config(voice).of(SatelliteInfo("talk", "", "", person=person)),
-        speech=lambda: section,
         language_of=lambda person: "de",
     )
 

@@ -153,17 +153,17 @@ class ClientsComponent(Component):
     @cached_property
     def _talk_engines(self) -> TalkEngines:
         from hub.voice.contract import SatelliteInfo
+        from hub.voice.engines import VoiceEngines
         from hub.voice.settings import VoiceSettings
         from hub.voice.talk_engines import TalkEngines
 
         needs = self._needs
+        router = needs.messaging.router
         return TalkEngines(
-            needs.models,
-            needs.messaging.transcriber,
+            VoiceEngines(needs.models, needs.base.clock, lambda: router.settings.transcription_model, self._speech),
             settings=lambda person: VoiceSettings.from_config(needs.base.config.current.raw.get("voice") or {}).of(
                 SatelliteInfo("talk", "", "", person=person)
             ),
-            speech=self._speech,
             language_of=lambda person: self._language_of(person) or needs.base.language(),
         )
 

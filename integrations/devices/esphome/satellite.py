@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from aioesphomeapi.client import APIClient
@@ -305,7 +306,7 @@ class EsphomeSatellite:
         try:
             for at in range(0, len(samples), CHUNK_BYTES):
                 chunk = samples[at : at + CHUNK_BYTES]
-                self._send(lambda client, chunk=chunk: client.send_voice_assistant_audio(chunk))  # type: ignore[misc]
+                self._send(methodcaller("send_voice_assistant_audio", chunk))
                 await self._pause(began + at / BYTES_PER_S - AHEAD_S)
             await self._pause(began + len(samples) / BYTES_PER_S)
         except BaseException:

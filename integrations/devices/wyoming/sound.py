@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
-from hub.core.errors import InvalidRequest, TimedOut, Unavailable
-from hub.models.speech import audio_kind
+from hub.core.errors import InvalidRequest
 from hub.voice.contract import RATE, Sound
-from hub.voice.sound import Resampler, as_wav
+from hub.voice.sound import AS_SAMPLES, FFMPEG, Resampler, as_wav, converted
 from integrations.devices.wyoming.wire import WyomingEvent
 
 PIECE_BYTES = 16_384
 WAV_HEAD_BYTES = 44
 SOUND_LIMIT_BYTES = 20 * 1024 * 1024
-FFMPEG = "ffmpeg"
-CONVERT_LIMIT_S = 30.0
+_LIMIT = ("-fs", str(SOUND_LIMIT_BYTES))
 
 
 def events_of(sound: Sound) -> Iterator[WyomingEvent]:
@@ -68,7 +65,7 @@ class SoundCollector:
         self._pieces += self._converter.feed(event.payload)
 
     def take(self) -> Sound:
-        """Return what came, and begin anew."""
+        """Return what came; the next sound may come then."""
         found = Sound(bytes(self._pieces), self._form[0] if self._form is not None else RATE)
         self._form = self._converter = None
         self._pieces.clear()
@@ -85,7 +82,7 @@ async def read_recording(data: bytes) -> Sound:
     sound = Sound(data[WAV_HEAD_BYTES:])
     if as_wav(sound) == data:  # as the hub writes it; a stranger's is not parsed here
         return sound
-    return Sound(await _converted(data, "-ac", "1", "-ar", str(RATE), "-f", "s16le"))
+    return Sound(await converted(data, *_LIMIT, *AS_SAMPLES))
 
 
 async def as_recording(sound: Sound, form: str) -> bytes:
@@ -93,29 +90,4 @@ async def as_recording(sound: Sound, form: str) -> bytes:
     data = as_wav(sound)
     if form != "opus" or shutil.which(FFMPEG) is None:
         return data
-    return await _converted(data, "-c:a", "libopus", "-b:a", "32k", "-f", "ogg")
-
-
-async def _converted(data: bytes, *form: str) -> bytes:
-    """Return a recording in another form; its reader sees nothing but what it is given."""
-    if (program := shutil.which(FFMPEG)) is None:
-        kind = audio_kind(data)
-        what = kind.mime_type if kind is not None else "a recording of an unknown kind"
-        raise Unavailable(f"{what} takes the program {FFMPEG} (apt install {FFMPEG})")
-    quiet = ("-nostdin", "-v", "error", "-protocol_whitelist", "pipe")
-    process = await asyncio.create_subprocess_exec(
-        program, *quiet, "-i", "pipe:0", "-vn", *form, "-fs", str(SOUND_LIMIT_BYTES), "pipe:1",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={},
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(CONVERT_LIMIT_S):
-            found, said = await process.communicate(data)
-    except TimeoutError as error:
-        raise TimedOut(f"{FFMPEG} did not convert a recording within {CONVERT_LIMIT_S:g} s") from error
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode or not found:
-        raise InvalidRequest(f"this is no recording that can be read: {said.decode('utf-8', 'replace').strip()[-200:]}")
-    return found
+    return await converted(data, *_LIMIT, "-c:a", "libopus", "-b:a", "32k", "-f", "ogg")

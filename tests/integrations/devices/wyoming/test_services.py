@@ -188,7 +188,7 @@ async def test_recordings_of_other_kinds_are_converted(provider: WyomingProvider
 
 
 async def test_what_is_no_recording_is_refused(provider: WyomingProvider) -> None:
-    with pytest.raises(HubError, match=r"no recording|takes the program ffmpeg"):
+    with pytest.raises(HubError, match=r"no recording|take the program ffmpeg"):
         await provider.transcribe("auto", b"not a recording", "a.ogg")
 
 
