@@ -13,7 +13,8 @@ from hub.agent.runs.trace import RunTrace
 from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context
 from hub.core.ids import new_id
-from hub.models.contract import user_message
+from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, user_message
+from hub.sessions.entry import EntryType, TranscriptEntry
 from hub.sessions.keys import direct_key, subagent_key
 from hub.tools.contract import READS_HOME, Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
@@ -23,6 +24,7 @@ from tests.servers.openai_server import OpenAIServer
 
 LOOK = {"tool_call": {"name": "look", "arguments": {"where": "the cellar"}}}
 SCHEMA = {"type": "object", "properties": {"where": {"type": "string"}}}
+RUN = StoredRun(1, "r1", "main", "agent:main:main", "s1", "message", "answered", 0, 5, 500, None, None, {}, None, {})
 
 
 def add_tool(house: HubFixture, name: str = "look", annotations: Annotations = READS_HOME) -> list[str]:
@@ -245,6 +247,21 @@ async def test_what_is_not_kept_cannot_be_put_to_another_model(house: HubFixture
     assert unknown["code"] == "NOT_FOUND"
 
 
+def test_without_its_trace_steps_of_one_millisecond_stand_as_they_were_said() -> None:
+    asked = Message(Role.ASSISTANT, (ToolCallBlock("1", "look"),))
+    found = Message(Role.TOOL, (TextBlock("dry"),), tool_call_id="1", tool_name="look")
+    said = Message(Role.ASSISTANT, (TextBlock("It is dry."),))
+    entries = [TranscriptEntry(EntryType.MESSAGE, 10, each, run_id="r1") for each in (asked, found, said)]
+
+    steps = timeline(RUN, None, RunWords(entries, "r1"), RunSurroundings((), (), ()))
+
+    assert [(each["kind"], each.get("output"), each.get("text")) for each in steps[2:]] == [
+        ("model", None, ""),
+        ("tool", "dry", None),
+        ("model", None, "It is dry."),
+    ]
+
+
 def test_an_approval_is_shown_with_the_call_that_waited_for_it() -> None:
     def asked(at: int, tool: str | None) -> dict[str, Any]:
         told = {"kind": "tool", "title": str(tool), "tool": tool, "state": "approved", "by": "owner", "reason": ""}
@@ -254,13 +271,10 @@ def test_an_approval_is_shown_with_the_call_that_waited_for_it() -> None:
         told = {"kind": "tool", "at_ms": at, "duration_ms": 100.0, "name": name}
         return {**told, "call_id": call_id, "is_error": False}
 
-    run = StoredRun(
-        1, "r1", "main", "agent:main:main", "s1", "message", "answered", 0, 5, 500, None, None, {}, None, {}
-    )
     trace = {"steps": [called(10, "paint", "1"), called(10, "look", "2"), called(300, "paint", "3")]}
     approvals = [asked(20, "paint"), asked(250, None), asked(310, "paint")]
 
-    steps = timeline(run, trace, RunWords((), "r1"), RunSurroundings((), approvals, ()))
+    steps = timeline(RUN, trace, RunWords((), "r1"), RunSurroundings((), approvals, ()))
 
     assert [(each["kind"], each.get("name"), each.get("approval", {}).get("waitedMs")) for each in steps[2:]] == [
         ("tool", "paint", 40),

@@ -588,20 +588,3 @@ async def test_the_timeline_shows_how_long_each_stage_took(home: VoiceHome, open
     assert [whole["steps"][each["step"]]["title"] for each in whole["lanes"] if each["label"] == "Model"] == [
         "The model wrote the answer"
     ]
-
-
-async def test_what_speaks_in_messages_speaks_at_satellites_unless_voice_names_another(
-    tmp_path: Path, openai_server: OpenAIServer
-) -> None:
-    usual = {"model": "voice/mouth", "voice": "alloy"}
-    async with voice_home(tmp_path, openai_server.base_url, speech=usual) as home:
-        home.kiosk()
-        for named in ({}, {"voice": "nova"}, {"speech_model": "voice/auto"}):
-            home.voice.configure({"transcription_model": "voice/auto", **named})
-            saying = asyncio.ensure_future(home.satellites.say("kitchen", "Hi"))
-            await home.passing(saying.done)
-            await saying
-
-        assert [(model, voice) for model, _, voice, _ in home.ears.spoken] == [
-            *(("mouth", "alloy"), ("mouth", "nova"), ("auto", ""))
-        ]

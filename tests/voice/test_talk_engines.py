@@ -1,7 +1,8 @@
-"""What hears and speaks in a talk: what `voice:` says, else what is set up for voice messages."""
+"""What hears and speaks, in talks and at satellites: what `voice:` says, else what is set up for voice messages."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,3 +58,20 @@ async def test_where_nothing_is_set_up_nothing_hears_or_speaks(tmp_path: Path, o
             await made.text_of(speech(), ANNA)
         with pytest.raises(Unavailable, match="nothing speaks"):
             await made.sound_of("Hello", ANNA)
+
+
+async def test_what_speaks_in_messages_speaks_at_satellites_unless_voice_names_another(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    usual = {"model": "voice/mouth", "voice": "alloy"}
+    async with voice_home(tmp_path, openai_server.base_url, speech=usual) as home:
+        home.kiosk()
+        for named in ({}, {"voice": "nova"}, {"speech_model": "voice/auto"}):
+            home.voice.configure({"transcription_model": "voice/auto", **named})
+            saying = asyncio.ensure_future(home.satellites.say("kitchen", "Hi"))
+            await home.passing(saying.done)
+            await saying
+
+        assert [(model, voice) for model, _, voice, _ in home.ears.spoken] == [
+            *(("mouth", "alloy"), ("mouth", "nova"), ("auto", ""))
+        ]

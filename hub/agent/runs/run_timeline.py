@@ -32,6 +32,7 @@ class RunWords:
 
     def __init__(self, entries: Iterable[TranscriptEntry], run_id: str, *, deleted: bool = False) -> None:
         self.deleted = deleted
+        self.entries: list[tuple[TranscriptEntry, Message]] = []
         self.spoken: list[TranscriptEntry] = []
         self.results: list[TranscriptEntry] = []
         self.calls: list[ToolCallBlock] = []
@@ -40,6 +41,7 @@ class RunWords:
             message = entry.message
             if entry.run_id != run_id or message is None:
                 continue
+            self.entries.append((entry, message))
             match message.role:
                 case Role.ASSISTANT:
                     self.spoken.append(entry)
@@ -117,15 +119,16 @@ def _told(traced: Mapping[str, Any], words: RunWords) -> Step:
 
 def _remembered(words: RunWords) -> Iterator[Mapping[str, Any]]:
     """Yield steps reconstructed from the transcript alone: end times, no durations."""
-    for said in words.spoken[:STEPS_LIMIT]:
-        usage = said.usage.as_dict() if said.usage is not None else None
-        told = {"kind": "model", "at_ms": said.ts_ms, "duration_ms": None, "model": said.model, "usage": usage}
-        yield {**told, "failed": said.data.get("failed_models", []), "error": None}
-    for result in words.results[:STEPS_LIMIT]:
-        message = result.message
-        if message is not None:
-            told = {"kind": "tool", "at_ms": result.ts_ms, "duration_ms": None, "name": message.tool_name}
-            yield {**told, "call_id": message.tool_call_id or "", "is_error": message.is_error}
+    steps = [each for each in words.entries if each[1].role in (Role.ASSISTANT, Role.TOOL)]
+    for entry, message in steps[:STEPS_LIMIT]:
+        told = {"at_ms": entry.ts_ms, "duration_ms": None}
+        if message.role is Role.ASSISTANT:
+            usage = entry.usage.as_dict() if entry.usage is not None else None
+            failed = entry.data.get("failed_models", [])
+            yield {**told, "kind": "model", "model": entry.model, "usage": usage, "failed": failed, "error": None}
+        else:
+            called = {"name": message.tool_name, "call_id": message.tool_call_id or "", "is_error": message.is_error}
+            yield {**told, "kind": "tool", **called}
 
 
 def _approvals(approvals: Sequence[Mapping[str, Any]], steps: Sequence[Step]) -> list[Step]:
