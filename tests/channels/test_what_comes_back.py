@@ -14,7 +14,7 @@ from hub.messaging.contract import Button, ChannelState
 from hub.messaging.inbox.inbox_rows import load_message
 from hub.messaging.outbox.outbox_rows import NewMessage, NewPoll, Outgoing, RowSource
 from hub.messaging.retention import prune
-from tests.channels.kit import ADA, ANSWER, EVE, Can, ChannelHub, Rig
+from tests.channels.kit import ADA, ANSWER, EVE, Can, ChannelHub, Rig, Trouble
 from tests.channels.registry import rigs_that
 from tests.messaging.post import OWNER
 from tests.servers.openai_script import last_user_text
@@ -92,6 +92,18 @@ async def test_a_button_that_is_pressed_twice_counts_once_and_another_counts_too
     await hub.until(lambda: len(hub.told("button_pressed")) == 3)
 
     assert [text for _, text in (await queued(hub))[1:]] == [PRESSED, PRESSED.replace("Berlin", "Paris")]
+
+
+@rigs_that(Can.BUTTONS, Trouble.REFUSED_FOR_NOW, where=lambda rig: rig.name == "matrix")
+async def test_a_press_is_answered_though_the_server_refuses_for_a_moment(hub: ChannelHub, rig: Rig) -> None:
+    await offers(hub)
+    await rig.presses("Berlin")
+    await hub.until_shown(ANSWER, QUESTION, ANSWER)
+    await hub.all_answered()
+
+    rig.trouble(Trouble.REFUSED_FOR_NOW)
+    await rig.presses("Berlin")
+    await hub.until(lambda: rig.notices() == ["You have pressed this button already."])
 
 
 @rigs_that(Can.BUTTONS)

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 UPLOAD_S = 600.0
 TYPING_MS = 30_000
 RETRY_S = 5.0
-OFFER_TRIES = 20
+ASIDE_TRIES = 20
 """How often a number is reacted with while the homeserver wants fewer requests, or is away."""
 NOTICES_KEPT = 200
 DRAFT_INTERVAL_S = 3.0
@@ -232,13 +233,23 @@ class MatrixChannel:
     async def _offer(self, address: Address, event_id: str) -> None:
         """React to a message with the number of each of its choices, until it has others."""
         for key in self._choices.offered(event_id):
-            for _ in range(OFFER_TRIES):
-                if key not in self._choices.offered(event_id):
-                    return
-                delivery = await self.react(address, event_id, key)
-                if delivery.state not in (DeliveryState.TRANSIENT, DeliveryState.UNKNOWN):
-                    break
-                await self._clock.sleep(delivery.retry_after_s or RETRY_S)
+            offered = partial(self._is_offered, event_id, key)
+            await self._insist(partial(self.react, address, event_id, key), offered)
+
+    def _is_offered(self, event_id: str, key: str) -> bool:
+        return key in self._choices.offered(event_id)
+
+    async def _insist(
+        self, send: Callable[[], Awaitable[Delivery]], is_wanted: Callable[[], bool] | None = None
+    ) -> None:
+        """Send what the outbox does not know of, until it is taken, refused, or not wanted any more."""
+        for _ in range(ASIDE_TRIES):
+            if is_wanted is not None and not is_wanted():
+                return
+            delivery = await send()
+            if delivery.state not in (DeliveryState.TRANSIENT, DeliveryState.UNKNOWN):
+                return
+            await self._clock.sleep(delivery.retry_after_s or RETRY_S)
 
     def _notify(self, pressed: ButtonPressed, notice: str) -> None:
         """Answer a press that does nothing, once: whoever goes on pressing does not fill the room."""
@@ -250,10 +261,9 @@ class MatrixChannel:
         text = f"{pressed.sender_name}: {notice}" if in_group and pressed.sender_name else notice
         content = writing.with_relations(writing.text(text, silent=True), pressed.address, pressed.message_id)
         room = self._moved.as_platform(pressed.address)
-        self._aside(
-            self._attempt(lambda client: self._put(client, room, "m.room.message", content, new_id())),
-            name="answer a press",
-        )
+        transaction = new_id()  # one for all tries: it is said once
+        put = partial(self._attempt, lambda client: self._put(client, room, "m.room.message", content, transaction))
+        self._aside(self._insist(put), name="answer a press")
 
     def _aside(self, work: Coroutine[Any, Any, Any], *, name: str) -> None:
         """Do what no message waits for; after the stop, nothing."""
