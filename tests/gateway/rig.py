@@ -29,7 +29,7 @@ from hub.security.login_codes import LoginCodes
 from hub.security.people import People
 from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
-from hub.storage.database import Database
+from hub.storage.database import POST_DELAY_S, Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 
@@ -53,6 +53,8 @@ class Rig:
         settings: HttpSettings | None = None,
         people: People | None = None,
         clock: Clock | None = None,
+        *,
+        post_delay_s: float = POST_DELAY_S,
     ) -> None:
         self.home = Home(path)
         self.clock = clock or Clock()
@@ -71,7 +73,7 @@ class Rig:
             repairs=self.repairs,
             version="0.0-test",
         )
-        self.db = Database(self.home.hub_db, HUB_MIGRATIONS)
+        self.db = Database(self.home.hub_db, HUB_MIGRATIONS, post_delay_s=post_delay_s)
         self.tokens = TokenStore(self.db, self.clock)
         self.web_sessions = WebSessions(self.db, self.clock)
         self.codes = LoginCodes(self.db, self.clock)
@@ -111,9 +113,14 @@ class Rig:
 
 @asynccontextmanager
 async def running(
-    path: Path, settings: HttpSettings | None = None, people: People | None = None, clock: Clock | None = None
+    path: Path,
+    settings: HttpSettings | None = None,
+    people: People | None = None,
+    clock: Clock | None = None,
+    *,
+    post_delay_s: float = POST_DELAY_S,
 ) -> AsyncIterator[Rig]:
-    rig = Rig(path, settings, people, clock)
+    rig = Rig(path, settings, people, clock, post_delay_s=post_delay_s)
     await rig.gateway.start()
     try:
         await rig.attach()

@@ -206,7 +206,7 @@ async def test_what_a_crash_cut_off_is_told_or_done_again_as_the_method_says(tmp
 
 @pytest.mark.parametrize(("repeatable", "rows"), [(False, [1, 1]), (True, [0, 1])])
 async def test_the_row_of_a_repeatable_method_is_committed_with_the_first_thing_that_it_writes(
-    rig: Rig, repeatable: bool, rows: list[int]
+    tmp_path: Path, repeatable: bool, rows: list[int]
 ) -> None:
     async def committed() -> int:
         count: int = await rig.db.read(lambda conn: conn.execute("SELECT count(*) FROM idempotency").fetchone()[0])
@@ -218,8 +218,8 @@ async def test_the_row_of_a_repeatable_method_is_committed_with_the_first_thing_
         return [before, await committed()]
 
     schema = Schema({Required("idempotencyKey"): str})
-    rig.gateway.methods.add(Method("look", act, "test", schema, WRITE, acts=True, repeatable=repeatable))
-    async with connected(rig) as client:
+    async with running(tmp_path, post_delay_s=30) as rig, connected(rig) as client:
+        rig.gateway.methods.add(Method("look", act, "test", schema, WRITE, acts=True, repeatable=repeatable))
         answer = await client.call("look", {"idempotencyKey": "k"})
 
     assert answer["payload"] == rows
