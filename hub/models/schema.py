@@ -256,25 +256,25 @@ def models_at(*places: Sequence[str]) -> CrossCheck:
     def check(config: Any, report: CheckReport) -> None:
         doubt = doubts_of(config)
         for place in places:
-            for keys, ref in _at(config, place):
+            for keys, ref in values_at(config, place):
                 if (message := doubt(ref)) is not None:
                     report.warning(keys, message)
 
     return check
 
 
-def _at(
+def values_at(
     value: Any, place: Sequence[str], keys: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the values at a place of a configuration, with their keys."""
+    """Yield the texts at a place of a configuration, with their keys; `*` is any item of a list."""
     if not place:
         if isinstance(value, str):
             yield keys, value
     elif place[0] == "*":
         for index, each in enumerate(value if isinstance(value, list) else ()):
-            yield from _at(each, place[1:], (*keys, index))
+            yield from values_at(each, place[1:], (*keys, index))
     elif isinstance(value, Mapping):
-        yield from _at(value.get(place[0]), place[1:], (*keys, place[0]))
+        yield from values_at(value.get(place[0]), place[1:], (*keys, place[0]))
 
 
 CROSS_CHECKS = {"models": check_references}

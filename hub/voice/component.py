@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
     from hub.voice.satellites import SatelliteRegistry
     from hub.voice.timers import SatelliteTimers
     from hub.voice.wake import WakeEngine
-
-
-_log = logging.getLogger(__name__)
-
-COMES_WITHIN_S = 60.0
-"""A satellite that is configured, and not there after so long, may be misspelt."""
 
 
 class VoiceComponent(Component):
@@ -102,18 +95,6 @@ class VoiceComponent(Component):
         self._section = section
         if self._satellites is not None:
             self._satellites.configure(section)
-        if named := [each["id"] for each in section.get("satellites", ())]:
-            self._base.tasks.spawn(self._look_for(section, named), name="look for satellites that are configured")
-
-    async def _look_for(self, section: Mapping[str, Any], named: Sequence[str]) -> None:
-        """Warn of settings for satellites that nothing has added."""
-        await self._base.clock.sleep(COMES_WITHIN_S)
-        if section is not self._section:
-            return
-        here = [each.info.id for each in self._satellites.all()] if self._satellites is not None else []
-        if unknown := sorted({*named} - {*here}):
-            known = ", ".join(here) or "none"
-            _log.warning("voice: satellites: there is no satellite %s; there are: %s", ", ".join(unknown), known)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that ends what goes on at satellites."""

@@ -16,6 +16,8 @@ RATE = 16_000
 """Samples a second of what satellites hear."""
 BYTES_PER_S = 2 * RATE
 
+DOMAIN = "assist_satellite"
+"""The domain of the entities of satellites; that of a satellite has the unique id `<domain>_<id>`."""
 EVENT_STAGE = "voice_stage"
 """Fired at each stage of a turn: `satellite`, `turn`, `stage`, `ms` since the turn began, and what belongs to it
 (`wake_word`, `text`, `error`)."""

@@ -32,6 +32,7 @@ from hub.voice.authority import authority_of
 from hub.voice.channel import NAME, OUTBOUND, VoiceChannel, address_of
 from hub.voice.chimes import Chime, chime
 from hub.voice.contract import (
+    DOMAIN,
     EVENT_STAGE,
     EVENT_STOPPED,
     CanShowTimers,
@@ -46,11 +47,10 @@ from hub.voice.contract import (
 )
 from hub.voice.engines import VoiceEngines, within
 from hub.voice.line import SatelliteLine
-from hub.voice.settings import VoiceSettings
+from hub.voice.settings import VoiceSettings, is_named
 from hub.voice.turn import Outcome, Turn
 from hub.voice.wake import WakeEngines
 
-DOMAIN = "assist_satellite"
 EVENT_TURN = "voice_turn"
 """Fired when a turn has ended: how long its stages took and what came of it, for the history."""
 EVENT_FAILED = "voice_failed"
@@ -381,9 +381,8 @@ class SatelliteRegistry:
         """Return the id and the name of a satellite's room: of its settings, its entity, or its device."""
         registry = self.parts.entities.registry
         if (named := line.settings.area) is not None:
-            wanted = named.casefold()
             for each in registry.areas.values():
-                if wanted in (each.id, each.name.casefold(), *(alias.casefold() for alias in each.aliases)):
+                if is_named(each, named):
                     return each.id, each.name
         handle = self._handles.get(line.info.id)
         entry = registry.entities.get(handle.entity_id) if handle is not None else None

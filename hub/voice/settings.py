@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from hub.entities.entries import AreaEntry
 from hub.voice.contract import SatelliteInfo
 
 
@@ -70,6 +71,11 @@ class VoiceSettings(Struct, frozen=True):
             stated["personal"] = info.person is not None
         fields = {name: stated[name] for name in SatelliteSettings.__struct_fields__ if stated.get(name) is not None}
         return msgspec.convert(fields, SatelliteSettings)
+
+
+def is_named(area: AreaEntry, word: str) -> bool:
+    """Whether a setting means an area: by its id, its name, or another name of it."""
+    return word.casefold() in (area.id, area.name.casefold(), *map(str.casefold, area.aliases))
 
 
 def _by_id(items: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -101,7 +101,7 @@ def examples() -> Iterator[tuple[str, str, dict[str, str]]]:
 
 UNKNOWN = re.compile(
     r"^no service .* is known$|^nothing here fires|(^|: )nothing in this home |(^|: )there is no .* in this home$"
-    r"|^there is no channel |, which is not in use$"
+    r"|^there is no channel |, which is not in use$|^no satellite |^nobody in people | is not installed$"
 )
 """Examples name lights, channels and the like, which nothing here brings."""
 

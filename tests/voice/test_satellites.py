@@ -450,15 +450,6 @@ async def test_settings_of_one_come_before_those_of_its_person_and_of_all(home: 
     assert home.satellites.get("kitchen").area_id == area.id  # type: ignore[union-attr]
 
 
-async def test_who_is_configured_and_not_there_is_warned_of(home: VoiceHome, caplog: pytest.LogCaptureFixture) -> None:
-    home.kiosk()
-
-    home.voice.configure({"satellites": [{"id": "kitchen"}, {"id": "kichen"}]})
-    await home.clock.advance(61)
-
-    assert "there is no satellite kichen; there are: kitchen" in caplog.text
-
-
 # --- wake words that are found here ---
 
 

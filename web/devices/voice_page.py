@@ -15,8 +15,7 @@ from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Required, Schema, string
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.surfaces import HttpCall
-from hub.voice.contract import EVENT_STAGE, SatelliteInfo
-from hub.voice.satellites import DOMAIN
+from hub.voice.contract import DOMAIN, EVENT_STAGE, SatelliteInfo
 from hub.voice.sound import as_wav
 from web.core.form import read_fields
 from web.core.live import Frame

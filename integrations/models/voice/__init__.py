@@ -20,8 +20,8 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
 
     What finds wake words starts with the first satellite that needs it.
     """
+    from integrations.models.voice.catalogue import API
     from integrations.models.voice.installed import VoiceFolder
-    from integrations.models.voice.schema import API
     from integrations.models.voice.wake import WakeProcess
 
     def make(name: str, _: ProviderConfig) -> ModelProvider:

@@ -12,6 +12,9 @@ from msgspec import Struct
 
 from hub.voice.wake import WakeWord
 
+API = "voice"
+"""The provider, its API and its section."""
+ESPEAK = "espeak-ng"
 VOICES_REPO = "rhasspy/piper-voices"
 _VOICE = re.compile(
     r"(?P<locale>(?P<language>[a-z]{2,3})_[A-Z]{2})-(?P<name>[a-z0-9_]+)-(?P<quality>x_low|low|medium|high)"
@@ -93,6 +96,11 @@ OFFERS = tuple(
 def offer(name: str) -> Offer | None:
     """Return the model or voice with a name; None when there is none."""
     return next((each for each in OFFERS if each.name == name), None) or voice(name)
+
+
+def names_of(engine: Engine) -> list[str]:
+    """Return the names of what an engine is offered to run."""
+    return [each.name for each in OFFERS if each.engine is engine]
 
 
 WAKE_WORDS = (

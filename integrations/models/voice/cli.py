@@ -22,9 +22,8 @@ from hub.core.errors import HubError
 from hub.models.contract import AUTO
 from hub.models.speech import SpeechRequest
 from hub.voice.contract import RATE
-from integrations.models.voice.catalogue import OFFERS, WAKE_WORDS, Engine, Offer, offer
+from integrations.models.voice.catalogue import API, ESPEAK, OFFERS, WAKE_WORDS, Engine, Offer, offer
 from integrations.models.voice.installed import ENGINES, WAKE, Model, VoiceFolder
-from integrations.models.voice.schema import API, ESPEAK
 
 T = TypeVar("T")
 

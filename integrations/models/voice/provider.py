@@ -16,10 +16,9 @@ from hub.core.executors import FILES
 from hub.core.tasks import TaskOwner
 from hub.models.contract import AUTO, ModelEvent, ModelInfo, ModelRequest
 from hub.models.speech import SpeechRequest
-from integrations.models.voice.catalogue import Engine
+from integrations.models.voice.catalogue import ESPEAK, Engine
 from integrations.models.voice.engine_process import WORKER, EngineProcess
 from integrations.models.voice.installed import Model, VoiceFolder
-from integrations.models.voice.schema import ESPEAK
 
 LONG_BYTES = 500_000
 """Half a minute of a voice message, and more: then silence in it is left out before it is listened to."""

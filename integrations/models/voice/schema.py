@@ -5,9 +5,9 @@ from __future__ import annotations
 from hub.core.schema import All, Match, Optional, Range, Schema, integer, string
 from hub.models.contract import AUTO
 from hub.voice.schema import SATELLITE_KEYS
+from integrations.models.voice import check
 
-API = "voice"
-ESPEAK = "espeak-ng"
+CROSS_CHECKS = check.CROSS_CHECKS
 
 name = All(string, Match(r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}\Z", msg="expected a name that `homarus voice list` shows"))
 

@@ -14,10 +14,9 @@ from hub.core.errors import HubError, InvalidRequest, NotFound, TimedOut, Unavai
 from hub.models.contract import AUTO, ModelRequest
 from hub.models.speech import SpeechRequest, audio_kind
 from integrations.channels.voice_call.mulaw import from_wav, to_wav
-from integrations.models.voice.catalogue import offer
+from integrations.models.voice.catalogue import ESPEAK, offer
 from integrations.models.voice.installed import Model, VoiceFolder
 from integrations.models.voice.provider import VoiceProvider, VoiceSettings, choose_voice, spoken_language
-from integrations.models.voice.schema import ESPEAK
 from tests.integrations.models.voice.conftest import put
 from tests.servers.coded_sound import as_sound, text_of
 from tests.servers.scripted_engine import COMMAND

@@ -19,11 +19,10 @@ from hub.models.contract import AUTO
 from hub.models.speech import SpeechRequest
 from hub.voice.contract import BYTES_PER_S, RATE
 from hub.voice.sound import read_wav, resampled
-from integrations.models.voice.catalogue import WAKE_WORDS
+from integrations.models.voice.catalogue import ESPEAK, WAKE_WORDS
 from integrations.models.voice.engine_process import WORKER, EngineProcess
 from integrations.models.voice.installed import WAKE, VoiceFolder
 from integrations.models.voice.provider import VoiceProvider, VoiceSettings
-from integrations.models.voice.schema import ESPEAK
 from integrations.models.voice.wake import PIECE_BYTES, WakeProcess, delay_s
 from tests.integrations.models.voice.household import CHINESE, ENGLISH, PINYIN_VOICE, errors, signs, words
 from tests.lengths import LONG
