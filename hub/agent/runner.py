@@ -31,7 +31,7 @@ from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes
 from hub.core.sql import SqlConnection
-from hub.sessions.transcript_file import FileSync
+from hub.sessions.transcript_log import PendingSync
 from hub.skills.registry import SkillRegistry
 from hub.storage.database import Database
 from hub.storage.errors import StorageError
@@ -331,7 +331,7 @@ class AgentRunner:
             failed = outcome if outcome.error is not None else RunOutcome.failed(error)
             return await self._keep(run, result_of(parts, run, failed), None)
 
-    async def _keep(self, run: AgentRun, result: RunResult, sync: FileSync | None) -> RunResult:
+    async def _keep(self, run: AgentRun, result: RunResult, sync: PendingSync | None) -> RunResult:
         """Write a run's end into the database once its transcript is on disk; one thread waits for both.
 
         Raises:
@@ -344,7 +344,7 @@ class AgentRunner:
         def write(connection: SqlConnection) -> None:
             if sync is not None:
                 try:
-                    sync()
+                    sync(connection)
                 except Unavailable as error:
                     unsynced.append(error)
                     raise

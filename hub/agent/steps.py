@@ -46,7 +46,7 @@ from hub.models.vendors import OFFLINE
 from hub.security.redaction import RedactedPieces
 from hub.sessions.entry import TranscriptEntry, user_entry_id
 from hub.sessions.repair import INTERRUPTED
-from hub.sessions.transcript_file import FileSync
+from hub.sessions.transcript_log import PendingSync
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ResultRoom, ToolCallRequest, invoke_tool
 
@@ -121,7 +121,7 @@ async def work(parts: RunDependencies, run: AgentRun, note_start: Callable[[], A
     raise AssertionError("the loop ends with an answer or a limit")
 
 
-async def finish(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> FileSync | None:
+async def finish(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> PendingSync | None:
     """Write the end into the transcript; return a handle to wait until it is on disk, if needed.
 
     Raises:

@@ -14,7 +14,6 @@ from hub.core.events import Event, EventBus
 from hub.core.tasks import TaskOwner
 from hub.sessions.keys import SessionKey, is_incognito
 from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
-from hub.sessions.transcript_file import transcripts_of
 from hub.storage.database import Database
 from hub.storage.forgetting import forget_session
 from hub.storage.homedir import Home
@@ -90,23 +89,25 @@ class Incognito:
         key = str(event.data.get("session_key") or "")
         if is_incognito(key) and not self._needs.tasks.closed:
             is_over = self._needs.sessions.get(key) is None
-            left = self._forget(key) if is_over else asyncio.to_thread(self._delete_transcripts, key)
+            left = self._forget(key) if is_over else self._delete_transcripts(key)
             self._needs.tasks.spawn(left, name="delete what a run left of an incognito conversation")
 
     async def _forget(self, key: str) -> None:
         session = self._needs.sessions.get(key)
-        await asyncio.to_thread(self._delete_transcripts, key)
+        await self._delete_transcripts(key)
         await asyncio.to_thread(self._kept.forget, key)
         before_ms = session.created_ms if session is not None else self._now_ms() + 1
         await self._needs.db.write(partial(forget_session, session_key=key, before_ms=before_ms))
 
-    def _delete_transcripts(self, key: str) -> None:
-        """Delete all transcripts but the present one; blocks."""
-        folder = self._needs.home.sessions(SessionKey.parse(key).agent)
-        for path in transcripts_of(folder, key):
-            session = self._needs.sessions.get(key)
-            if session is None or path.stem != session.session_id:
-                path.unlink(missing_ok=True)
+    async def _delete_transcripts(self, key: str) -> None:
+        """Delete all transcripts but the present one."""
+        sessions = self._needs.sessions
+
+        def present() -> str | None:
+            session = sessions.get(key)
+            return session.session_id if session is not None else None
+
+        await sessions.transcripts.forget(SessionKey.parse(key).agent, key, present)
 
     def _now_ms(self) -> int:
         return int(self._needs.clock.time() * 1_000)

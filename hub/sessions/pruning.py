@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
-from enum import StrEnum
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -14,9 +12,9 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
-from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
-from hub.sessions.transcript_file import HEADER_LIMIT_BYTES, key_in
+from hub.sessions.transcript_files import stored_file
+from hub.sessions.transcript_store import StoredFile, StoredKind, kind_of
 from hub.storage.homedir import Home
 
 _log = logging.getLogger(__name__)
@@ -25,39 +23,6 @@ EVERY_S = 3_600.0
 DAY_MS = 86_400_000
 MEGABYTE = 1_000_000
 REPAIR = "disk_budget"
-
-
-class StoredKind(StrEnum):
-    """The kind of a stored file; pruned in this order."""
-
-    DELETED = "deleted"
-    """Of a deleted session, or set aside because it was damaged."""
-    RESULT = "result"
-    """A long result of a tool."""
-    PAST = "past"
-    """A transcript from before a reset."""
-    ARCHIVED = "archived"
-    """The transcript of a session that is archived, and not pinned."""
-    KEPT = "kept"
-    """Anything else; it never goes."""
-
-
-class StoredFile(Struct, frozen=True):
-    """A file of conversations.
-
-    Attributes:
-        path: The file.
-        kind: Its kind.
-        size_bytes: Its size.
-        changed_ms: When anything last happened in it, milliseconds since the epoch.
-        key: The session of a past or archived transcript.
-    """
-
-    path: Path
-    kind: StoredKind
-    size_bytes: int
-    changed_ms: int
-    key: str = ""
 
 
 class PruneLimits(Struct, frozen=True):
@@ -169,7 +134,8 @@ class Pruning:
         if after_days is not None:
             limits = PruneLimits(after_days, limits.budget_bytes)
         async with self._pruning:
-            files = await asyncio.to_thread(self._files, {each.session_id: each for each in self._sessions.list()})
+            sessions = {each.session_id: each for each in self._sessions.list()}
+            files = [*await asyncio.to_thread(self._results), *await self._sessions.transcripts.stored(sessions)]
             chosen = files_to_prune(files, limits, int(self._clock.time() * 1_000))
             if dry_run:
                 return chosen
@@ -183,14 +149,17 @@ class Pruning:
         path = file.path
         if file.kind is StoredKind.ARCHIVED:
             session = self._sessions.get(file.key)
-            if session is None or not _is_archived(session) or session.session_id != path.stem:
+            if session is None or kind_of(session) is StoredKind.KEPT or session.session_id != path.stem:
                 return False
             await self._sessions.delete(file.key)
             path = path.parent / "deleted" / path.name
         try:
-            await asyncio.to_thread(path.unlink, missing_ok=True)
-        except OSError as error:
-            _log.warning("%s cannot be deleted: %s", path, error.strerror)
+            if file.kind is StoredKind.RESULT:
+                await asyncio.to_thread(path.unlink, missing_ok=True)
+            else:
+                await self._sessions.transcripts.discard(path)
+        except (HubError, OSError) as error:
+            _log.warning("%s is not deleted: %s", path, error)
             return False
         if file.kind is StoredKind.PAST:
             self._sessions.announce_pruned(file.key)
@@ -215,42 +184,7 @@ class Pruning:
             command="homarus sessions list",
         )
 
-    def _files(self, sessions: Mapping[str, Session]) -> list[StoredFile]:
-        """Collect all files of conversations; blocks."""
-        keys = frozenset(each.key for each in sessions.values())
-        found = [_stored(path, StoredKind.RESULT) for path in (self._home.storage / "results").glob("*/*")]
-        for path in self._home.agents.glob("*/sessions/**/*"):
-            found.append(_stored_session_file(path, sessions, keys))
+    def _results(self) -> list[StoredFile]:
+        """Collect the long results of tools; blocks."""
+        found = (stored_file(path, StoredKind.RESULT) for path in (self._home.storage / "results").glob("*/*"))
         return [each for each in found if each is not None]
-
-
-def _stored_session_file(path: Path, sessions: Mapping[str, Session], keys: Collection[str]) -> StoredFile | None:
-    if path.parent.name == "deleted" or ".jsonl.damaged-" in path.name:
-        return _stored(path, StoredKind.DELETED)
-    if path.suffix != ".jsonl":
-        return _stored(path, StoredKind.KEPT)
-    if (session := sessions.get(path.stem)) is not None:
-        kind = StoredKind.ARCHIVED if _is_archived(session) else StoredKind.KEPT
-        return _stored(path, kind, session.key, session.updated_ms)
-    try:
-        with path.open("rb") as file:
-            key = key_in(file.readline(HEADER_LIMIT_BYTES))
-    except OSError:
-        return None
-    # Of a session whose row could not be read, nothing goes.
-    return _stored(path, StoredKind.PAST if key in keys else StoredKind.KEPT, key)
-
-
-def _stored(path: Path, kind: StoredKind, key: str = "", changed_ms: int | None = None) -> StoredFile | None:
-    try:
-        facts = path.stat()
-    except OSError:  # it went meanwhile
-        return None
-    if not path.is_file():
-        return None
-    changed_ms = facts.st_mtime_ns // 1_000_000 if changed_ms is None else changed_ms
-    return StoredFile(path, kind, facts.st_size, changed_ms, key)
-
-
-def _is_archived(session: Session) -> bool:
-    return session.archived and not session.pinned

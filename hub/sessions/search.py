@@ -7,15 +7,14 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, InvalidRequest, Unavailable
+from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.events import Event
 from hub.memory.words import places_of, query_words, words_of
-from hub.sessions.said import message_in, read_said
+from hub.sessions.said import message_in
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage import said_index
@@ -70,7 +69,6 @@ class TranscriptSearch:
     """
 
     def __init__(self, home: Home, sessions: SessionStore, clock: Clock) -> None:
-        self._home = home
         self._sessions = sessions
         self._clock = clock
         self._path = home.storage / FILE
@@ -162,7 +160,7 @@ class TranscriptSearch:
             self._is_damaged = True
             self._wake.set()
             raise Unavailable("the index of conversations is being built again", retry_after_s=DELAY_S) from error
-        return await asyncio.to_thread(self._found, lines, frozenset(words))
+        return await self._found(lines, frozenset(words))
 
     # -- the index, behind ---------------------------------------------------------------------------------------------
 
@@ -173,7 +171,7 @@ class TranscriptSearch:
         changed, self._changed = self._changed, set()
         latest, self._latest = self._latest, {}
         if self._all_changed:
-            transcripts = await asyncio.to_thread(self._on_disk)
+            transcripts = await self._sessions.transcripts.agents_by_id()
             transcripts |= {each.session_id: each.agent_id for each in self._known.values()}
         else:
             transcripts = {each.session_id: each.agent_id for each in self._known.values() if each.key in changed}
@@ -190,18 +188,17 @@ class TranscriptSearch:
 
     async def _index(self, db: Database, session_id: str, agent_id: str) -> bool:
         """Index the rest of a transcript; return whether it no longer exists."""
-        path = self._home.sessions(agent_id) / f"{session_id}.jsonl"
         while not self._closed.is_set():
             known = self._known.get(session_id)
             try:
-                read = await asyncio.to_thread(read_said, path, agent_id, known)
-            except FileNotFoundError:
+                read = await self._sessions.transcripts.said_since(agent_id, session_id, known)
+            except NotFound:
                 if known is not None:
                     await db.write(partial(said_index.drop, session_id=session_id))
                     del self._known[session_id]
                 return known is not None
-            except OSError as error:
-                _log.warning("%s is not searched: %s", path, error.strerror)
+            except Unavailable as error:
+                _log.warning("a conversation is not searched: %s", error.message)
                 return False
             if read is None:
                 return False
@@ -232,30 +229,20 @@ class TranscriptSearch:
         for path in self._path.parent.glob(f"{FILE}*"):
             path.unlink(missing_ok=True)
 
-    def _on_disk(self) -> dict[str, str]:
-        return {
-            path.stem: path.parent.parent.name
-            for path in self._home.agents.glob("*/sessions/*.jsonl")
-            if path.stem.isalnum()
-        }
-
     # -- what was found ------------------------------------------------------------------------------------------------
 
-    def _found(self, lines: list[IndexedLine], words: frozenset[str]) -> list[FoundMessage]:
-        """Return the present contents of found lines; nothing for a file that changed since."""
-        found = (self._message(line, words) for line in lines)
+    async def _found(self, lines: list[IndexedLine], words: frozenset[str]) -> list[FoundMessage]:
+        """Return the present contents of found lines; nothing for a transcript that changed since."""
+        known = [(each.agent_id, line) for line in lines if (each := self._known.get(line.session_id)) is not None]
+        pieces = await self._sessions.transcripts.lines(known)
+        found = (self._message(line, piece, words) for (_, line), piece in zip(known, pieces, strict=True))
         return [each for each in found if each is not None]
 
-    def _message(self, line: IndexedLine, words: frozenset[str]) -> FoundMessage | None:
+    def _message(self, line: IndexedLine, piece: bytes | None, words: frozenset[str]) -> FoundMessage | None:
         known = self._known.get(line.session_id)
         session = self._sessions.get(known.key) if known is not None else None
-        if known is None or session is None:
-            return None
-        path = self._home.sessions(known.agent_id) / f"{line.session_id}.jsonl"
-        entry = None
-        with suppress(OSError):
-            entry = message_in(_piece(path, line))
-        if entry is None or entry.message is None:
+        entry = message_in(piece) if piece is not None else None
+        if session is None or entry is None or entry.message is None:
             return None
         return FoundMessage(
             session.key,
@@ -279,12 +266,6 @@ def search_terms(query: str) -> tuple[str, ...]:
     if not words:
         raise InvalidRequest("query: expected a word less common than `the` or `what`")
     return tuple(words[:QUERY_WORDS_LIMIT])
-
-
-def _piece(path: Path, line: IndexedLine) -> bytes:
-    with path.open("rb") as file:
-        file.seek(line.begin_bytes)
-        return file.read(line.size_bytes)
 
 
 def _excerpt(text: str, words: frozenset[str]) -> str:

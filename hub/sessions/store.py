@@ -6,33 +6,31 @@ import asyncio
 import logging
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
 from msgspec.structs import replace
 
 from hub.core.clock import Clock
-from hub.core.errors import Conflict, InvalidRequest, NotFound, Unavailable
+from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.events import EventBus
 from hub.core.ids import new_id
 from hub.models.contract import Usage
-from hub.sessions.entry import TranscriptEntry
+from hub.sessions.entry import Header, TranscriptEntry
 from hub.sessions.keys import SessionKey, is_incognito
 from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
 from hub.sessions.session import PLACES, Session, SessionOrigin, check_patch, delete_row, select_rows, upsert_rows
 from hub.sessions.transcript import Redact, Transcript
-from hub.sessions.transcript_file import TranscriptReading, move_to_deleted, transcripts_of
+from hub.sessions.transcript_files import TranscriptFiles, check_session_id
+from hub.sessions.transcript_store import TranscriptStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 
 _log = logging.getLogger(__name__)
 
 EVENT_SESSION_CHANGED = "session_changed"
-IN_THREAD_BYTES = 512 * 1024
-"""A transcript beyond this is read in a thread, where the caller can wait for it."""
 FLUSH_DELAY_S = 0.5
 """How long what is noted of a session may wait for more: totals and times, which a crash may lose."""
 
@@ -47,6 +45,7 @@ class SessionStore:
         home: Paths of the home directory.
         clock: Gives the time of rows.
         bus: Changes are published here.
+        transcripts: Keeps the transcripts; files of the home without one.
         redact: Takes secrets out of what is written to transcripts.
         open_transcripts: How many transcripts are kept in memory with their files open.
     """
@@ -58,11 +57,12 @@ class SessionStore:
         clock: Clock,
         bus: EventBus,
         *,
+        transcripts: TranscriptStore | None = None,
         redact: Redact | None = None,
         open_transcripts: int = OPEN_TRANSCRIPTS,
     ) -> None:
         self._db = db
-        self._home = home
+        self.transcripts: TranscriptStore = transcripts or TranscriptFiles(home)
         self._clock = clock
         self._bus = bus
         self._redact = redact
@@ -73,6 +73,7 @@ class SessionStore:
         self._recent: OrderedDict[str, Transcript] = OrderedDict()
         # A run may hold a transcript longer than it is among the recent; there is still only one object per file.
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
+        self._opening: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._dirty: set[str] = set()
         self._flush_timer: asyncio.TimerHandle | None = None
         self._reset_rules = ResetRules()
@@ -92,7 +93,7 @@ class SessionStore:
             try:
                 session = Session.from_row(tuple(row), orjson.loads(data))
                 SessionKey.parse(session.key)
-                _check_session_id(session.session_id)
+                check_session_id(session.session_id)
             except (ValueError, KeyError, TypeError, InvalidRequest) as error:
                 _log.warning("the row of session %r cannot be read and is left alone: %s", row[0], error)
                 continue
@@ -287,15 +288,14 @@ class SessionStore:
         """
         if (session := self._sessions.get(key)) is None:
             return False
-        try:
-            found = set(await asyncio.to_thread(transcripts_of, self._home.sessions(session.agent_id), key))
-            if (session := self._sessions.get(key)) is None:
-                return False
-            path = self.transcript_path(session)
-            for each in found | {path} if path.exists() else found:
-                each.unlink() if is_incognito(key) else move_to_deleted(each)
-        except OSError as error:
-            raise Unavailable(f"the transcript {error.filename} cannot be moved: {error.strerror}") from error
+
+        def present() -> str | None:
+            session = self._sessions.get(key)
+            return session.session_id if session is not None else None
+
+        await self.transcripts.put_away(session.agent_id, key, present)
+        if (session := self._sessions.get(key)) is None:
+            return False
         self._release(session.session_id)
         del self._sessions[key]
         self._dirty.discard(key)
@@ -307,22 +307,8 @@ class SessionStore:
         """Announce that a transcript from before a reset was deleted."""
         self._tell(key, "pruned")
 
-    def transcript_path(self, session: Session) -> Path:
-        """Return the path of a session's transcript; made only of the agent's id and our own id."""
-        _check_session_id(session.session_id)
-        return self._home.sessions(session.agent_id) / f"{session.session_id}.jsonl"
-
-    def transcript(self, session: Session) -> Transcript:
-        """Return a session's transcript, read now if it is not among those in memory.
-
-        Raises:
-            NewerTranscript: A newer program wrote it.
-            Unavailable: The disk cannot be read.
-        """
-        return self._in_memory(session) or self._adopt(session, None)
-
     async def open_transcript(self, session: Session) -> Transcript:
-        """Return a session's transcript; a large one is read in a thread, so that nothing else waits.
+        """Return a session's transcript, read now if it is not among those in memory.
 
         Raises:
             NewerTranscript: A newer program wrote it.
@@ -330,14 +316,25 @@ class SessionStore:
         """
         if known := self._in_memory(session):
             return known
-        path = self.transcript_path(session)
-        try:
-            if not path.exists() or path.stat().st_size < IN_THREAD_BYTES:
-                return self._adopt(session, None)
-            loaded = await asyncio.to_thread(Transcript.read, path)
-        except OSError as error:
-            raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
-        return self._in_memory(session) or self._adopt(session, loaded)
+        header = Header(session.session_id, session.key)
+        # Opening mends what a crash left; who appends meanwhile must be the same transcript.
+        async with self._opening.setdefault(session.session_id, asyncio.Lock()):
+            if known := self._in_memory(session):
+                return known
+            return self._adopt(session, await self.transcripts.open(session.agent_id, header, self._redact))
+
+    async def last_messages(self, session: Session, count: int) -> Sequence[TranscriptEntry]:
+        """Return the last messages of a conversation, oldest first; at most `count`.
+
+        Raises:
+            NewerTranscript: A newer program wrote the transcript.
+            Unavailable: The disk cannot be read.
+        """
+        found = await self.transcripts.tail(session.agent_id, session.session_id, count)
+        if found is not None:
+            return found
+        transcript = await self.open_transcript(session)
+        return [entry for entry in transcript.branch() if entry.message is not None][-count:]
 
     async def past_entries(self, session: Session, session_id: str) -> tuple[TranscriptEntry, ...]:
         """Return the entries of a transcript that a session had before it was reset.
@@ -346,14 +343,8 @@ class SessionStore:
             NotFound: It has had no such transcript.
             Unavailable: The disk cannot be read.
         """
-        path = self.transcript_path(replace(session, session_id=session_id))
-        try:
-            found = await asyncio.to_thread(Transcript.read, path)
-        except FileNotFoundError:
-            found = TranscriptReading()
-        except OSError as error:
-            raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
-        if found.header is None or found.header.key != session.key:
+        found = await self.transcripts.read(session.agent_id, session_id)
+        if found is None or found.header is None or found.header.key != session.key:
             raise NotFound(f"{session.key} has had no transcript {session_id}", details={"session_key": session.key})
         return tuple(found.entries)
 
@@ -363,14 +354,7 @@ class SessionStore:
             self._remember(session.session_id, transcript)
         return transcript
 
-    def _adopt(self, session: Session, loaded: TranscriptReading | None) -> Transcript:
-        transcript = Transcript.open(
-            self.transcript_path(session),
-            session_id=session.session_id,
-            key=session.key,
-            redact=self._redact,
-            reading=loaded,
-        )
+    def _adopt(self, session: Session, transcript: Transcript) -> Transcript:
         self._alive[session.session_id] = transcript
         self._remember(session.session_id, transcript)
         return transcript
@@ -418,8 +402,3 @@ class SessionStore:
 
     def _now_ms(self) -> int:
         return int(self._clock.time() * 1_000)
-
-
-def _check_session_id(session_id: str) -> None:
-    if not session_id.isascii() or not session_id.isalnum() or len(session_id) > 64:
-        raise InvalidRequest(f"{session_id!r:.80} is not the id of a session")

@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from hub.core.errors import Unavailable
 from hub.sessions.entry import TranscriptEntry, read_entry
-from hub.sessions.session import Session
-from hub.sessions.store import IN_THREAD_BYTES, SessionStore
 
 FIRST_BYTES = 256 * 1024
 """So much of the end is read first, and four times as much whenever that is not enough."""
-
-
-async def last_messages(sessions: SessionStore, session: Session, count: int) -> Sequence[TranscriptEntry]:
-    """Return the last messages of a conversation, oldest first; at most `count`.
-
-    Raises:
-        NewerTranscript: A newer program wrote the transcript.
-        Unavailable: The disk cannot be read.
-    """
-    path = sessions.transcript_path(session)
-    try:
-        if path.exists() and path.stat().st_size > IN_THREAD_BYTES:
-            found = await asyncio.to_thread(read_tail, path, count)
-            if found is not None:
-                return found
-    except OSError as error:
-        raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
-    transcript = await sessions.open_transcript(session)
-    return [entry for entry in transcript.branch() if entry.message is not None][-count:]
 
 
 def read_tail(path: Path, count: int, taken: int = FIRST_BYTES) -> list[TranscriptEntry] | None:

@@ -1,8 +1,7 @@
-"""A transcript: the append-only tree of one session's entries, and the only access to its file."""
+"""A transcript: the append-only tree of one session's entries, and the only access to what keeps it."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from operator import is_
@@ -13,27 +12,27 @@ from msgspec.structs import replace
 
 from hub.core.errors import InvalidRequest
 from hub.models.contract import Block, Image, Message, TextBlock, Thinking, ToolCallBlock
-from hub.sessions.entry import EntryType, Header, Provenance, TranscriptEntry, encode_line
+from hub.sessions.entry import EntryType, Header, Provenance, TranscriptEntry
 from hub.sessions.repair import interrupted_result, pair_results, pending_calls
-from hub.sessions.transcript_file import FileSync, TranscriptFile, TranscriptReading, read_lines
+from hub.sessions.transcript_file import TranscriptFile
+from hub.sessions.transcript_log import PendingSync, TranscriptLog, TranscriptReading
 
 Redact = Callable[[str], str]
 
 
 class Transcript:
-    """The entries of one session, in memory and on disk.
+    """The entries of one session, in memory and in its log.
 
-    All methods are called from the event loop's thread. Nobody else writes to the file.
+    All methods are called from the event loop's thread. Nobody else writes to the log.
 
     Attributes:
-        path: The file; it appears with the first entry.
         leaf: The entry that the next one is attached to.
         get: Returns an entry by its id, or None.
         set_aside: The file that damaged lines were moved to at open, if there were any.
     """
 
-    def __init__(self, file: TranscriptFile, entries: list[TranscriptEntry], redact: Redact | None = None) -> None:
-        self._file = file
+    def __init__(self, log: TranscriptLog, entries: list[TranscriptEntry], redact: Redact | None = None) -> None:
+        self._log = log
         self._redact = redact
         self._entries = entries
         self._by_id = {entry.id: entry for entry in entries}
@@ -53,14 +52,14 @@ class Transcript:
         redact: Redact | None = None,
         reading: TranscriptReading | None = None,
     ) -> Transcript:
-        """Open a transcript, setting damaged lines aside.
+        """Open a transcript's file, setting damaged lines aside.
 
         Args:
             path: Its file, which need not exist yet.
             session_id: For the header of a new file; the file's stem without one.
             key: Session key, for the header.
             redact: Takes secrets out of what is written.
-            reading: What `Transcript.read` found, when it was read already.
+            reading: What `read_lines` found in it, when it was read already.
 
         Raises:
             NewerTranscript: A newer program wrote it.
@@ -71,19 +70,6 @@ class Transcript:
         transcript = cls(file, entries, redact)
         transcript.set_aside = aside
         return transcript
-
-    @staticmethod
-    def read(path: Path) -> TranscriptReading:
-        """Read a transcript's file without changing anything; may be called in a thread.
-
-        Raises:
-            OSError: The disk cannot be read.
-        """
-        return read_lines(path.read_bytes())
-
-    @property
-    def path(self) -> Path:
-        return self._file.path
 
     def entries(self) -> list[TranscriptEntry]:
         """Return all entries of the tree, oldest first."""
@@ -102,43 +88,42 @@ class Transcript:
         return pending_calls(self._said())
 
     async def append(
-        self, entries: TranscriptEntry | Iterable[TranscriptEntry], *, sync: bool = False
+        self, entries: TranscriptEntry | Iterable[TranscriptEntry], *, sync: bool = False, deferred: bool = False
     ) -> list[TranscriptEntry]:
         """Write entries after the current leaf, or after their `parent_id`; an existing id is skipped.
 
-        Each is a line passed to the operating system when this returns.
+        They survive the death of this process when this returns.
 
         Args:
             entries: The entries to write, in order.
-            sync: Whether to wait until it is on the disk too.
+            sync: Whether to wait until they survive a power failure too.
+            deferred: Whether to leave it to `begin_sync`, which is called next and makes them durable.
 
         Returns:
             The entries as stored, with their parents filled in.
 
         Raises:
             InvalidRequest: A `parent_id` names no entry.
-            Unavailable: The disk did not take them; nothing was appended.
+            Unavailable: They could not be written. A file has none of them then; a table's are written with the next.
         """
         stored = self._append([entries] if isinstance(entries, TranscriptEntry) else entries)
         if sync:
-            await self.sync()
+            await self._log.sync()
+        elif self._log.flush is not None and not deferred:
+            await self._log.flush()
         return stored
 
     async def sync(self) -> None:
         """Return once everything appended so far is on the disk."""
-        if (waiting := self.begin_sync()) is not None:
-            try:
-                await asyncio.get_running_loop().run_in_executor(None, waiting)
-            finally:
-                waiting.drop()
+        await self._log.sync()
 
-    def begin_sync(self) -> FileSync | None:
-        """Return a function that waits, in any thread, until everything appended is on disk; None if it is already.
+    def begin_sync(self) -> PendingSync | None:
+        """Return what makes everything appended durable, in the thread of a database; None if it is already.
 
         Raises:
             Unavailable: The disk failed.
         """
-        return self._file.begin_sync()
+        return self._log.begin_sync()
 
     async def repair(self, *, ts_ms: int | None = None) -> list[TranscriptEntry]:
         """Add a substitute result for every unanswered tool call of the current branch, on disk.
@@ -169,8 +154,8 @@ class Transcript:
         return await self.append(fresh, sync=True) if fresh else []
 
     def close(self) -> None:
-        """Close the file descriptor; the next append reopens it."""
-        self._file.close()
+        """Release what the log holds; the next append takes it again."""
+        self._log.close()
 
     def _append(self, entries: Iterable[TranscriptEntry]) -> list[TranscriptEntry]:
         stored: list[TranscriptEntry] = []
@@ -190,7 +175,7 @@ class Transcript:
             leaf = fresh[entry.id] = entry
             stored.append(entry)
         if fresh:
-            self._file.append([encode_line(entry.as_dict()) for entry in fresh.values()])
+            self._log.append(fresh.values())
             for entry in fresh.values():
                 self._adopt(entry)
         return stored

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
@@ -12,44 +13,16 @@ from threading import Event
 from typing import Any
 
 import orjson
-from msgspec import Struct, field
 
 from hub.core.durable import sync_directory, write_all, write_new
-from hub.core.errors import HubError, Unavailable
+from hub.core.errors import Unavailable
+from hub.core.sql import SqlConnection
 from hub.sessions.entry import FORMAT_VERSION, Header, TranscriptEntry, encode_line, read_entry
+from hub.sessions.transcript_log import NewerTranscript, TranscriptReading
 
 _log = logging.getLogger(__name__)
 
 HEADER_LIMIT_BYTES = 8_192
-
-
-class NewerTranscript(HubError):
-    """A newer program wrote this transcript, in a form this one does not understand."""
-
-    code = "NEWER_FORMAT"
-    http_status = 500
-
-
-class TranscriptReading(Struct):
-    """The contents of a file.
-
-    Attributes:
-        header: Its first line, when that is readable.
-        entries: The readable entries, in order; of several with one id, the first.
-        good: The readable lines, unchanged, with the header.
-        damaged: The unreadable lines.
-        torn: Whether only the end is damaged: an append that did not finish.
-        unended: Whether the last line is whole but lacks its newline.
-        size_bytes: The size of the file.
-    """
-
-    header: Header | None = None
-    entries: list[TranscriptEntry] = field(default_factory=list)
-    good: list[bytes] = field(default_factory=list)
-    damaged: list[bytes] = field(default_factory=list)
-    torn: bool = False
-    unended: bool = False
-    size_bytes: int = 0
 
 
 def read_lines(data: bytes) -> TranscriptReading:
@@ -62,7 +35,7 @@ def read_lines(data: bytes) -> TranscriptReading:
         is_tail = number == len(lines)
         if not line:
             continue
-        parsed = _parse(line)
+        parsed = parse_line(line)
         if isinstance(parsed, Header) and found.header is None and not found.entries:
             found.header = parsed
         elif isinstance(parsed, TranscriptEntry):
@@ -80,7 +53,7 @@ def read_lines(data: bytes) -> TranscriptReading:
 
 def key_in(line: bytes) -> str:
     """Return the session key in the first line of a transcript; "" when there is none."""
-    header = _parse(line)
+    header = parse_line(line)
     return header.key if isinstance(header, Header) else ""
 
 
@@ -105,7 +78,8 @@ def move_to_deleted(path: Path) -> None:
     os.replace(path, aside)
 
 
-def _parse(line: bytes) -> Header | TranscriptEntry | None:
+def parse_line(line: bytes) -> Header | TranscriptEntry | None:
+    """Read one line of a transcript; None when it is damaged."""
     if (entry := read_entry(line)) is not None:
         return entry
     try:
@@ -129,6 +103,9 @@ class TranscriptFile:
         path: Its path.
         header: Its first line, for a file that has none yet or a damaged one.
     """
+
+    flush = None
+    """What is appended is the operating system's already."""
 
     def __init__(self, path: Path, header: Header) -> None:
         self.path = path
@@ -163,19 +140,31 @@ class TranscriptFile:
         except OSError as error:
             raise Unavailable(f"the transcript {self.path} cannot be read: {error.strerror}") from error
 
-    def append(self, stored: Iterable[bytes]) -> None:
-        """Write whole lines at the end and pass them to the operating system.
+    def append(self, entries: Iterable[TranscriptEntry]) -> None:
+        """Write entries as whole lines at the end and pass them to the operating system.
 
         Raises:
             Unavailable: The disk did not take them; none of them is in the file then.
         """
-        data = b"".join(stored)
+        data = b"".join([encode_line(entry.as_dict()) for entry in entries])
         try:
             write_all(self._open() if self._fd is None else self._fd, data)
             self._size += len(data)
         except OSError as error:
             self._undo()
             raise Unavailable(f"the transcript {self.path} cannot be written: {error.strerror}") from error
+
+    async def sync(self) -> None:
+        """Return once everything appended is on the disk.
+
+        Raises:
+            Unavailable: The disk failed.
+        """
+        if (waiting := self.begin_sync()) is not None:
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, waiting)
+            finally:
+                waiting.drop()
 
     def begin_sync(self) -> FileSync | None:
         """Return a function that waits until everything appended is on disk; None if nothing is pending.
@@ -282,8 +271,8 @@ class FileSync:
         self._own = [descriptor]
         self._is_named = is_named
 
-    def __call__(self) -> None:
-        """Return when the disk has the file.
+    def __call__(self, connection: SqlConnection | None = None) -> None:
+        """Return when the disk has the file; a database's transaction waits for it and has no part in it.
 
         Raises:
             Unavailable: The disk failed.

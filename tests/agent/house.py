@@ -22,6 +22,7 @@ from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
 from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.hub_fixture import HubFixture
+from tests.transcripts import transcript_file
 from tests.until import until
 
 MAIN = main_key("main")
@@ -133,7 +134,7 @@ class AgentHouse(HubFixture):
             return []
         from hub.sessions.transcript_file import read_lines
 
-        path = self.sessions.transcript_path(known)
+        path = transcript_file(self.sessions, known)
         return read_lines(path.read_bytes() if path.exists() else b"").entries
 
     def transcript(self, session: str = MAIN) -> list[tuple[str, str]]:

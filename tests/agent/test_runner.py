@@ -16,6 +16,7 @@ from hub.models.contract import user_message
 from hub.tools.contract import ToolCall
 from tests.agent.house import CHANGING, MAIN, TEXT, AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
+from tests.transcripts import transcript_file
 
 
 async def test_a_message_is_answered_and_kept(house: AgentHouse, openai_server: OpenAIServer) -> None:
@@ -501,7 +502,7 @@ async def test_an_answer_that_the_disk_did_not_take_is_an_error_and_its_row_says
 ) -> None:
     openai_server.queue("all is well")
     session = await house.sessions.ensure("agent:main:main")
-    path = house.sessions.transcript_path(session)
+    path = transcript_file(house.sessions, session)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to("/dev/null")  # takes every line, and cannot be synced
 

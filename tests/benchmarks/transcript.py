@@ -15,11 +15,11 @@ from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, Usage, 
 from hub.sessions.entry import Header, encode_line, message_entry
 from hub.sessions.keys import main_key
 from hub.sessions.store import SessionStore
-from hub.sessions.tail import last_messages
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 from tests.benchmarks.table import Row, row
+from tests.transcripts import transcript_file
 
 SIZE_BYTES = 100_000_000
 OPENED = 5
@@ -44,12 +44,12 @@ async def _measure(folder: Path) -> list[Row]:
         store = SessionStore(db, home, Clock(), bus)
         await store.open()
         session = await store.ensure(main_key("main"))
-        path = store.transcript_path(session)
+        path = transcript_file(store, session)
         if not at:
             lines = _write(path, session.session_id)
         for _ in range(TAILS // OPENED):
             begun = perf_counter()
-            found = await last_messages(store, session, LAST)
+            found = await store.last_messages(session, LAST)
             tails.append((perf_counter() - begun) * 1_000)
         gc.collect()
         begun = perf_counter()

@@ -14,6 +14,7 @@ from hub.sessions.transcript_file import read_lines
 from integrations.channels.webchat.channel import WebChat
 from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer
+from tests.transcripts import transcript_file
 
 MAIN = "agent:main:main"
 OUTSIDE = Provenance(trusted=False, who="peer:test:user:9")
@@ -68,7 +69,7 @@ async def test_a_fork_that_the_disk_does_not_take_is_not_there(post: Post) -> No
     sessions = post.sessions
     source = await sessions.ensure(MAIN, person="me")
     await (await sessions.open_transcript(source)).append(message_entry(user_message("hello"), 1))
-    folder = sessions.transcript_path(source).parent
+    folder = transcript_file(sessions, source).parent
     folder.rename(folder.with_name("gone"))
     folder.write_text("not a folder")
 

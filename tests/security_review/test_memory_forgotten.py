@@ -24,6 +24,7 @@ from tests.security_review.canaries import house_memory
 from tests.security_review.test_laundering import tool_call
 from tests.servers.embedding_server import EmbeddingServer
 from tests.servers.openai_server import OpenAIServer
+from tests.transcripts import transcript_file
 
 SECRET_WORD = "zanzibarquok"
 CAUGHT_UP_S = 60.0
@@ -147,7 +148,7 @@ async def test_what_is_forgotten_of_a_conversation_is_in_its_transcript_alone(
 ) -> None:
     session = await house.hub.sessions.ensure(SESSION, person="me")
     said = [message_entry(user_message(text), 1_795_000_000_000) for text in (with_word(0), STAYS)]
-    await house.hub.sessions.transcript(session).append(said, sync=True)
+    await (await house.hub.sessions.open_transcript(session)).append(said, sync=True)
     await house.rpc("memory.index", {"idempotencyKey": "i"})
     path = f"transcripts/{session.session_id}"
     assert [hit["path"] for hit in (await house.rpc("memory.search", {"query": SECRET_WORD}))["hits"]] == [path]
@@ -157,7 +158,7 @@ async def test_what_is_forgotten_of_a_conversation_is_in_its_transcript_alone(
 
     assert [hit["path"] for hit in forgotten["forgotten"]] == [path]
     assert await left(house, SECRET_WORD) == []
-    transcript = house.hub.sessions.transcript_path(session).relative_to(house.hub.home.path)
+    transcript = transcript_file(house.hub.sessions, session).relative_to(house.hub.home.path)
     assert str(transcript) in holding(house.hub.home.path, SECRET_WORD)
     found = (await house.rpc("memory.search", {"query": "kettle"}))["hits"]
     assert [hit["text"] for hit in found] == ([STAYS] if "query" in what else [])

@@ -15,11 +15,13 @@ from hub.core.tasks import TaskOwner
 from hub.models.contract import user_message
 from hub.sessions.entry import message_entry
 from hub.sessions.keys import direct_key, main_key
-from hub.sessions.pruning import DAY_MS, Pruned, PruneLimits, Pruning, StoredFile, StoredKind, files_to_prune
+from hub.sessions.pruning import DAY_MS, Pruned, PruneLimits, Pruning, files_to_prune
 from hub.sessions.schema import SESSION_SCHEMA
 from hub.sessions.store import SessionStore
+from hub.sessions.transcript_store import StoredFile, StoredKind
 from hub.storage.homedir import Home
 from hub.tools.kept_results import KeptResults
+from tests.transcripts import transcript_file
 
 MAIN = main_key("main")
 OLD = direct_key("main", "1", channel="test")
@@ -79,7 +81,7 @@ class Rig:
     async def say(self, key: str) -> Path:
         session = await self.store.ensure(key)
         await (await self.store.open_transcript(session)).append(message_entry(user_message("x" * 1_000), 1))
-        return self.store.transcript_path(session)
+        return transcript_file(self.store, session)
 
     async def fill(self) -> dict[StoredKind, Path]:
         """Write a file of each kind and let ten days pass."""

@@ -22,6 +22,7 @@ from hub.sessions.search import DELAY_S, FILE, FoundMessage, TranscriptSearch
 from hub.sessions.session import Session
 from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
 from hub.storage.homedir import Home
+from tests.transcripts import transcript_file
 from tests.until import until
 
 MAIN = main_key("main")
@@ -55,7 +56,7 @@ class Rig:
         return [each.text for each in await self.find(query, **authority)]
 
     def path(self, session: Session) -> Path:
-        return self.store.transcript_path(session)
+        return transcript_file(self.store, session)
 
 
 @pytest.fixture

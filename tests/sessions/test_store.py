@@ -19,10 +19,12 @@ from hub.core.tasks import TaskOwner
 from hub.models.contract import Usage, user_message
 from hub.sessions.entry import message_entry
 from hub.sessions.keys import direct_key, main_key
-from hub.sessions.store import IN_THREAD_BYTES, SessionStore
+from hub.sessions.store import SessionStore
+from hub.sessions.transcript_files import IN_THREAD_BYTES
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
+from tests.transcripts import transcript_file
 from tests.until import LIMIT_S
 
 MAIN = main_key("main")
@@ -171,22 +173,22 @@ async def test_a_reset_begins_anew_and_keeps_the_old_transcript(world: World) ->
     old = await store.ensure(MAIN)
     await store.patch(MAIN, model="p/m", title="old", tainted=True)
     store.add_usage(MAIN, Usage(10, 5))
-    await store.transcript(old).append(message_entry(user_message("hi"), 1))
+    await (await store.open_transcript(old)).append(message_entry(user_message("hi"), 1))
 
     fresh = await store.reset(MAIN)
 
     assert fresh.session_id != old.session_id
     assert (fresh.model, fresh.title, fresh.tainted, fresh.usage, fresh.turns) == ("p/m", None, False, Usage(), 0)
-    assert store.transcript(fresh).messages() == []
-    assert store.transcript_path(old).exists()
+    assert (await store.open_transcript(fresh)).messages() == []
+    assert transcript_file(store, old).exists()
     assert (await world.store()).get(MAIN) == fresh
 
 
 async def test_a_deleted_session_leaves_its_transcript_on_the_shelf(world: World) -> None:
     store = await world.store()
     session = await store.ensure(MAIN)
-    await store.transcript(session).append(message_entry(user_message("hi"), 1))
-    path = store.transcript_path(session)
+    await (await store.open_transcript(session)).append(message_entry(user_message("hi"), 1))
+    path = transcript_file(store, session)
 
     deleted = await store.delete(MAIN)
 
@@ -201,7 +203,7 @@ async def test_files_are_named_by_our_ids_alone(world: World) -> None:
     store = await world.store()
     session = await store.ensure(direct_key("main", "../../../etc/passwd", channel="evil"))
 
-    path = store.transcript_path(session)
+    path = transcript_file(store, session)
 
     assert path == world.home.sessions("main") / f"{session.session_id}.jsonl"
     assert session.session_id.isalnum()
@@ -210,13 +212,13 @@ async def test_files_are_named_by_our_ids_alone(world: World) -> None:
 async def test_a_held_transcript_stays_the_only_one_of_its_file(world: World) -> None:
     store = await world.store(open_transcripts=4)
     sessions = [await store.ensure(direct_key("main", f"peer{number}")) for number in range(10)]
-    held = store.transcript(sessions[0])
+    held = await store.open_transcript(sessions[0])
     for session in sessions:
-        await store.transcript(session).append(message_entry(user_message(session.key), 1))
+        await (await store.open_transcript(session)).append(message_entry(user_message(session.key), 1))
 
-    assert store.transcript(sessions[0]) is held
+    assert (await store.open_transcript(sessions[0])) is held
     await held.append(message_entry(user_message("more"), 2))
-    assert len(store.transcript(sessions[0]).messages()) == 2
+    assert len((await store.open_transcript(sessions[0])).messages()) == 2
 
 
 async def test_open_files_are_bounded(world: World) -> None:
@@ -225,7 +227,7 @@ async def test_open_files_are_bounded(world: World) -> None:
 
     for number in range(30):
         session = await store.ensure(direct_key("main", f"peer{number}"))
-        await store.transcript(session).append(message_entry(user_message("x"), 1))
+        await (await store.open_transcript(session)).append(message_entry(user_message("x"), 1))
     gc.collect()
 
     assert len(os.listdir("/proc/self/fd")) - before <= 4
@@ -234,15 +236,14 @@ async def test_open_files_are_bounded(world: World) -> None:
 async def test_a_large_transcript_is_read_aside_and_is_the_same_one(world: World) -> None:
     store = await world.store()
     session = await store.ensure(MAIN)
-    await store.transcript(session).append(
+    await (await store.open_transcript(session)).append(
         [message_entry(user_message("x" * 10_000), number) for number in range(IN_THREAD_BYTES // 10_000 + 2)]
     )
     again = await world.store()
 
-    transcript = await again.open_transcript(session)
+    transcript, other = await asyncio.gather(again.open_transcript(session), again.open_transcript(session))
 
-    assert transcript is again.transcript(session)
-    assert transcript is await again.open_transcript(session)
+    assert transcript is other is await again.open_transcript(session)
     assert len(transcript.messages()) == IN_THREAD_BYTES // 10_000 + 2
 
 

@@ -115,7 +115,7 @@ async def test_an_entry_behind_an_older_one_makes_a_branch(tmp_path: Path) -> No
     await transcript.append(message_entry(user_message("newer"), 3))
 
     assert [message.text for message in transcript.messages()] == ["root", "new", "newer"]
-    assert [message.text for message in opened(transcript.path).messages()] == ["root", "new", "newer"]
+    assert [message.text for message in opened(tmp_path / "s1.jsonl").messages()] == ["root", "new", "newer"]
     assert len(transcript.entries()) == 5
 
 
@@ -224,7 +224,7 @@ async def test_a_closed_transcript_takes_entries_again(tmp_path: Path) -> None:
 
     await transcript.append(message_entry(user_message("two"), 2), sync=True)
 
-    assert [message.text for message in opened(transcript.path).messages()] == ["one", "two"]
+    assert [message.text for message in opened(tmp_path / "s1.jsonl").messages()] == ["one", "two"]
 
 
 async def test_a_full_disk_leaves_whole_lines_and_says_so(tmp_path: Path) -> None:

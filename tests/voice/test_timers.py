@@ -16,6 +16,7 @@ from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.voice.contract import TimerChange, TimerView
 from hub.voice.timers import GRACE_S, RING_ROUNDS, SatelliteTimers, amount
 from tests.servers.openai_server import OpenAIServer
+from tests.transcripts import transcript_file
 from tests.until import as_time_passes, until
 from tests.voice.kit import Kiosk, VoiceHome, voice_home
 
@@ -294,7 +295,7 @@ def transcript(home: VoiceHome) -> list[tuple[str, str]]:
     session = home.sessions.get("agent:main:main")
     if session is None:
         return []
-    path = home.sessions.transcript_path(session)
+    path = transcript_file(home.sessions, session)
     entries = read_lines(path.read_bytes() if path.exists() else b"").entries
     return [(each.message.role.value, each.message.text) for each in entries if each.message is not None]
 

@@ -8,7 +8,6 @@ from collections import OrderedDict
 from hub.core.errors import HubError
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
-from hub.sessions.tail import last_messages
 from web.chat.conversation import turns_of
 
 LINES_SHOWN = 30
@@ -43,7 +42,7 @@ class LastLines:
 
     async def _read(self, session: Session) -> str:
         try:
-            entries = await last_messages(self._sessions, session, READ)
+            entries = await self._sessions.last_messages(session, READ)
         except HubError:
             return ""
         turns = turns_of([entry.as_dict() for entry in entries])

@@ -19,8 +19,8 @@ class NoFile(TranscriptFile):
     def __init__(self) -> None:
         super().__init__(Path("/nonexistent"), Header("ephemeral", "ephemeral"))
 
-    def append(self, stored: Iterable[bytes]) -> None:
-        """Discard the lines without encoding them."""
+    def append(self, entries: Iterable[TranscriptEntry]) -> None:
+        """Discard the entries without encoding them."""
 
     def begin_sync(self) -> None:
         """Do nothing: there is no file to sync."""

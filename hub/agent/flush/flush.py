@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from hub.agent.agents import Agent, Agents
 from hub.agent.flush.digest import Digester
-from hub.agent.flush.said import SaidWords, messages_since, read_branch
+from hub.agent.flush.said import SaidWords, branch_of, messages_since
 from hub.agent.flush.store import FlushPlan, FlushPosition, FlushStore
 from hub.agent.flush.turn import MemoryTurn, TurnScene
 from hub.core.clock import Clock
@@ -94,8 +94,6 @@ class Flush:
         """Schedule the flush of a conversation that is about to be reset; it survives a stop of the hub."""
         needs = self._needs
         if needs.memory.current is None or SessionKey.parse(session.key).kind not in KINDS or needs.tasks.closed:
-            return
-        if not needs.sessions.transcript_path(session).exists():
             return
         self._store.want(session, self._now_ms())
         needs.tasks.spawn(self._write_behind(session), name=f"keep what was said in {session.key}")
@@ -249,11 +247,8 @@ class Flush:
     async def _said(
         self, session: Session, position: FlushPosition, forgotten_ms: int, left_out: frozenset[str] | None
     ) -> SaidWords:
-        path = self._needs.sessions.transcript_path(session)
-        try:
-            branch = await asyncio.to_thread(read_branch, path, session.session_id)
-        except OSError as error:
-            raise Unavailable(f"the transcript {path} cannot be read: {error.strerror}") from error
+        reading = await self._needs.sessions.transcripts.read(session.agent_id, session.session_id)
+        branch = branch_of(reading.entries) if reading is not None else []
         return messages_since(
             branch, position.entry_id, position.entry_ms, forgotten_ms=forgotten_ms, left_out=left_out
         )

@@ -1,22 +1,21 @@
 """What was said in a conversation: the words of people and of the agent, without tools, notes of the hub, automations.
 
-Reads only the file, whether the transcript is open or not.
+Reads what is stored, whether the transcript is open or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
 from hub.agent.conversation.conversation import RUN_RESTARTED, harmless_name
+from hub.agent.conversation.ephemeral import NoFile
 from hub.agent.conversation.side_note import HUB_CHANNELS
 from hub.memory.words import significant_words
 from hub.models.contract import Role
-from hub.sessions.entry import Header, TranscriptEntry
+from hub.sessions.entry import TranscriptEntry
 from hub.sessions.transcript import Transcript
-from hub.sessions.transcript_file import TranscriptFile
 
 
 class SaidLine(Struct, frozen=True):
@@ -46,17 +45,9 @@ class SaidWords(Struct, frozen=True):
         return any(line.speaker is not None and significant_words(line.text) for line in self.lines)
 
 
-def read_branch(path: Path, session_id: str) -> list[TranscriptEntry]:
-    """Return the current branch of a transcript file, empty if there is none; read-only. Blocks.
-
-    Raises:
-        OSError: The disk cannot be read.
-    """
-    try:
-        reading = Transcript.read(path)
-    except FileNotFoundError:
-        return []
-    return Transcript(TranscriptFile(path, Header(session_id, "")), reading.entries).branch()
+def branch_of(entries: list[TranscriptEntry]) -> list[TranscriptEntry]:
+    """Return the current branch of a transcript that was read."""
+    return Transcript(NoFile(), entries).branch()
 
 
 FORGET = "forget"

@@ -132,7 +132,7 @@ class Recall:
         except HubError as error:
             _log.warning("nothing is recalled for run %s: %s", request.run_id, error.message)
             told["problem"] = error.message
-        hits = self._worth_telling(asked, found, least)[: asked.settings["limit"]]
+        hits = (await self._worth_telling(asked, found, least))[: asked.settings["limit"]]
         told |= {"took_ms": round((clock.monotonic() - begun) * 1_000, 3), "count": len(hits)}
         told["hits"] = [_shown(hit) for hit in hits]
         facts = {"run_id": request.run_id, "session_key": request.session_key, "agent_id": request.agent_id}
@@ -152,14 +152,14 @@ class Recall:
             self._paused_until = self._needs.clock.monotonic() + PAUSE_S
             _log.warning("memory was too slow %d times in a row; nothing is recalled for %g s", LATE_LIMIT, PAUSE_S)
 
-    def _worth_telling(self, asked: _Asked, found: Sequence[Hit], least: float) -> list[Hit]:
+    async def _worth_telling(self, asked: _Asked, found: Sequence[Hit], least: float) -> list[Hit]:
         hits = [hit for hit in found if hit.trusted and relevance(hit) >= least and _is_about(hit, asked.words)]
         if not hits:
             return []
         session = self._needs.sessions.get(asked.request.session_key)
         own = f"transcripts/{session.session_id}" if session is not None else None
         shown = self._lines_in_prompt(asked.request)
-        before = self._recalled_before(asked.request)
+        before = await self._recalled_before(asked.request)
         return [
             hit
             for hit in hits
@@ -174,12 +174,12 @@ class Recall:
         files = workspaces.prompt_files(request.agent_id, private=True)
         return {file.name: file.text.count("\n") + 1 for file in files if file.text and file.note is None}
 
-    def _recalled_before(self, request: RunRequest) -> list[tuple[str, frozenset[str]]]:
+    async def _recalled_before(self, request: RunRequest) -> list[tuple[str, frozenset[str]]]:
         """Return path and words of what was recently recalled in this conversation."""
         session = self._needs.sessions.get(request.session_key)
         if session is None:
             return []
-        branch = since_compaction(self._needs.sessions.transcript(session).branch())
+        branch = since_compaction((await self._needs.sessions.open_transcript(session)).branch())
         return [
             (str(hit.get("path")), frozenset(words_of(str(hit.get("text", "")))))
             for entry in branch[-LOOK_BACK:]

@@ -292,8 +292,7 @@ class AgentRuns:
             return
         for (session_id,) in rows:
             if session_id != session.session_id:
-                path = self._sessions.transcript_path(replace(session, session_id=session_id))
-                await asyncio.to_thread(path.unlink, missing_ok=True)
+                await self._sessions.transcripts.remove(session.agent_id, session_id)
 
     async def _has_acted(self, result: RunResult) -> bool:
         """Whether a run called what may change things; so too when its transcript does not show it."""

@@ -16,7 +16,6 @@ from hub.sessions.methods.session_shapes import message_payloads
 from hub.sessions.methods.session_views import MESSAGES_LIMIT
 from hub.sessions.methods.sessions import KEY, SessionMethods
 from hub.sessions.store import SessionStore
-from hub.sessions.tail import last_messages
 
 OWNER = "gateway"
 
@@ -73,7 +72,7 @@ class ChatViews:
             empty: dict[str, Any] = {"sessionId": None, "messages": [], "thinkingLevel": None, "hasMore": False}
             return {"sessionKey": key, **empty, "pendingInputs": _NONE_PENDING, "defaults": defaults}
         if params.get("sessionId", session.session_id) == session.session_id:
-            entries = await last_messages(self._sessions, session, limit + offset + 1)
+            entries = await self._sessions.last_messages(session, limit + offset + 1)
         else:
             past = await self._sessions.past_entries(session, params["sessionId"])
             entries = [entry for entry in past if entry.message is not None][-limit - offset - 1 :]

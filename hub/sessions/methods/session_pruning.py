@@ -7,8 +7,9 @@ from typing import Any
 
 from hub.core.schema import All, Optional, Range, Schema, boolean, integer
 from hub.core.surfaces import ADMIN, Method, MethodCall
-from hub.sessions.pruning import Pruning, StoredFile
+from hub.sessions.pruning import Pruning
 from hub.sessions.schema import PRUNE_DAYS_LIMIT
+from hub.sessions.transcript_store import StoredFile
 
 OWNER = "gateway"
 

@@ -19,7 +19,6 @@ from hub.sessions.methods.session_shapes import message_payloads, preview
 from hub.sessions.methods.sessions import KEY, SessionMethods
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
-from hub.sessions.tail import last_messages
 
 OWNER = "gateway"
 MESSAGES_LIMIT = 1_000
@@ -147,7 +146,7 @@ class SessionViews:
 
     async def _get(self, call: MethodCall) -> Mapping[str, Any]:
         session, limit = self._keys.require_session(call.params["key"]), call.params["limit"]
-        messages = message_payloads(await last_messages(self._sessions, session, limit), limit) if limit else []
+        messages = message_payloads(await self._sessions.last_messages(session, limit), limit) if limit else []
         return {"key": session.key, "session": self._rows.of(session), "messages": messages}
 
     async def _describe(self, call: MethodCall) -> Mapping[str, Any]:
@@ -184,8 +183,8 @@ class SessionViews:
             entries = tuple((await self._sessions.open_transcript(session)).entries())
         else:
             entries = await self._sessions.past_entries(session, shown.session_id)
-        path = self._sessions.transcript_path(shown)
-        return {"key": session.key, "file": str(path), "entries": [entry.as_dict() for entry in entries]}
+        place = self._sessions.transcripts.place(session.agent_id, shown.session_id)
+        return {"key": session.key, "file": place, "entries": [entry.as_dict() for entry in entries]}
 
     async def _export(self, call: MethodCall) -> Mapping[str, Any]:
         session, form = self._keys.require_session(call.params["key"]), call.params["format"]

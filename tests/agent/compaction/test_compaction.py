@@ -72,8 +72,9 @@ async def test_a_hub_that_starts_again_goes_on_with_the_summary(house: AgentHous
     session = house.sessions.get(MAIN)
     assert session is not None
     parts = house.runner.parts
-    fresh = RunConversation(parts.sessions.transcript(session), parts.workspaces.zone())
-    known = parts.conversations.of(session.session_id, parts.sessions.transcript(session), parts.workspaces.zone())
+    transcript = await parts.sessions.open_transcript(session)
+    fresh = RunConversation(transcript, parts.workspaces.zone())
+    known = parts.conversations.of(session.session_id, transcript, parts.workspaces.zone())
 
     assert fresh.window(30_000) == known.window(30_000)
     assert fresh.summary() == SUMMARY

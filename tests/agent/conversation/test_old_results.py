@@ -183,7 +183,7 @@ async def test_results_are_pruned_once_the_cache_has_run_out(house: AgentHouse, 
     session, parts = house.sessions.get(MAIN), house.runner.parts
     assert session is not None
     conversation = parts.conversations.of(
-        session.session_id, parts.sessions.transcript(session), parts.workspaces.zone()
+        session.session_id, (await parts.sessions.open_transcript(session)), parts.workspaces.zone()
     )
     assert conversation.called_at is not None
     conversation.called_at -= 301

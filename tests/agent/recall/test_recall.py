@@ -18,6 +18,7 @@ from hub.sessions.transcript_file import read_lines
 from tests.agent.house import MAIN
 from tests.agent.remembering_house import ANNAS, ROOM, STRANGERS, RememberingHouse, remembering
 from tests.servers.openai_server import OpenAIServer
+from tests.transcripts import transcript_file
 
 BOILER = "The boiler was serviced by Kessler on 12 May"
 OLD = "memory/2025-05-12.md"
@@ -237,7 +238,7 @@ async def test_what_was_recalled_is_on_the_disk_once_when_a_run_is_done_again(ho
     house.plain.write("private", OLD, BOILER)
     request = house.request("When was the boiler serviced?", run_id="r1", lane=MAIN_LANE)
     session = await house.sessions.ensure(MAIN)
-    transcript = house.sessions.transcript(session)
+    transcript = await house.sessions.open_transcript(session)
 
     async def store(entries: object) -> None:
         await transcript.append(entries)  # type: ignore[arg-type]
@@ -245,7 +246,7 @@ async def test_what_was_recalled_is_on_the_disk_once_when_a_run_is_done_again(ho
     await house.remembering.recall.before(request, store)
     await house.runner.run(request)
 
-    path = house.sessions.transcript_path(session)
+    path = transcript_file(house.sessions, session)
     ids = [entry.id for entry in read_lines(path.read_bytes()).entries]
     assert ids.count("r1-memory") == 1
 

@@ -16,6 +16,7 @@ from hub.sessions.entry import TranscriptEntry, event_entry, message_entry
 from hub.sessions.repair import pending_calls
 from tests.agent.house import CHANGING, MAIN, AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
+from tests.transcripts import transcript_file
 
 CALL = ToolCallBlock("a", "look")
 CHANGE = ToolCallBlock("b", "change")
@@ -83,7 +84,7 @@ class Left:
             request = house.request("hi", run_id="r", kind=request_kind)
             await house.db.write(lambda connection: house.runner.insert_queued(connection, request))
             session = await house.sessions.ensure(MAIN)
-            await house.sessions.transcript(session).append(entries)
+            await (await house.sessions.open_transcript(session)).append(entries)
 
 
 @pytest.fixture
@@ -130,7 +131,9 @@ async def test_a_message_that_changed_nothing_is_run_again_from_its_words_on(
         said = house.transcript()
         session = house.sessions.get(MAIN)
         assert session is not None
-        branch = [entry.message.text for entry in house.sessions.transcript(session).branch() if entry.message]
+        branch = [
+            entry.message.text for entry in (await house.sessions.open_transcript(session)).branch() if entry.message
+        ]
 
     assert recovered.rerun == ("r",)
     assert replies == ["ok"]
@@ -201,7 +204,7 @@ async def test_a_run_whose_transcript_cannot_be_read_is_not_run_again(left: Left
     async with standing(left.house()) as house:
         session = house.sessions.get(MAIN)
         assert session is not None
-        path = house.sessions.transcript_path(session)
+        path = transcript_file(house.sessions, session)
         path.unlink()
         path.mkdir()
 

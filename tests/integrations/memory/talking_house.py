@@ -139,7 +139,7 @@ class Talking:
             run_id=run_id,
             provenance=Origin(trusted=not outside),
         )
-        await self.sessions.transcript(session).append(entry, sync=True)
+        await (await self.sessions.open_transcript(session)).append(entry, sync=True)
         return f"transcripts/{session.session_id}"
 
     def transcript(self, path: str) -> Path:

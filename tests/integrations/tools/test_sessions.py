@@ -54,7 +54,7 @@ async def test_even_a_stranger_may_ask(place: Standing) -> None:
 
 
 async def say(place: Standing, key: str, *messages: Message, who: str = "owner", trusted: bool = True) -> None:
-    transcript = place.sessions.transcript(await place.sessions.ensure(key))
+    transcript = await place.sessions.open_transcript(await place.sessions.ensure(key))
     await transcript.append([message_entry(each, 1, provenance=Provenance(trusted, who)) for each in messages])
 
 

@@ -154,7 +154,7 @@ def conversations(ground: JobSources, agent_id: str) -> Source:
             continue
         scope = _scope(session, ground.people())
         area = next(iter(areas_of(scope)), "")
-        name = ground.sessions.transcript_path(session).name
+        name = f"{session.session_id}.jsonl"
         file = TranscriptSource(
             session.session_id, name, area, scope.person, key=session.key, left_out=tuple(sorted(entries))
         )
