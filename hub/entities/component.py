@@ -81,7 +81,7 @@ class EntitiesComponent(Component):
         async def serve(handle: EntityHandle, data: Mapping[str, Any]) -> None:
             from hub.entities.cameras import CameraServices
 
-            await getattr(CameraServices(self._base.home.path), name)(handle, data)
+            await getattr(CameraServices(self._base.home.path, self._base.bus), name)(handle, data)
 
         return serve
 

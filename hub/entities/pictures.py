@@ -8,6 +8,8 @@ from msgspec import Struct
 
 PICTURE_LIMIT_BYTES = 10_000_000
 FILM_LIMIT_BYTES = 100_000_000
+EVENT_KEPT = "picture_kept"
+"""Fired once a picture or a film is a file: `file` in `media` or `www`, or in the workspace of the agent `agent_id`."""
 PATHS = {"camera": "/api/camera_proxy", "image": "/api/image_proxy", "media_player": "/api/media_player_proxy"}
 """Where the gateway serves the pictures of each domain, as Home Assistant does."""
 

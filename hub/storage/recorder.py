@@ -59,12 +59,13 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "logbook_entry": ("name", "message", "entity_id", "domain"),
     "voice_turn": ("satellite", "name", "run_id", "wake_word", "began_ms", "stages", "outcome", "error"),
     "voice_failed": ("satellite", "name", "run_id", "error"),
+    "picture_kept": ("file", "agent_id", "entity_id"),
     "hub_started": ("version",),
     "hub_stopping": (),
 }
 """Event types that are kept, and the keys of their data that are."""
 
-CAUSED = ("automation_triggered", "run_started")
+CAUSED = ("automation_triggered", "picture_kept", "run_started")
 """Of these it is kept too what led to them."""
 CHAIN_KEPT = 8
 NOTED = frozenset(

@@ -33,10 +33,12 @@ def automation_detail(row: Happening, trace: Plain | None, children: Sequence[Ca
     effects = [each for each in row.causes[own + 1 :] if each.kind is Kind.DEVICE and each.at_ms is not None]
     steps = [_begun(row), *(_asked(each, row.at_ms) for each in conditions)]
     acted = [each for each in entries if not _is_condition(each[0])]
-    owners = [_owner(each, acted) for each in effects]
+    owners = [_owner(each.at_ms or 0, each.entity_id, acted) for each in effects]
+    takers = [_owner(each["at"], each["entityId"], acted) for each in row.pictures]
     for place, (path, entry, at) in enumerate(acted):
         changes = [each for each, owner in zip(effects, owners, strict=True) if owner == place]
-        steps.append(_step(path, entry, at, config, changes))
+        taken = [number for number, owner in enumerate(takers) if owner == place]
+        steps.append(_step(path, entry, at, config, changes, taken))
     steps += [Step(row.at_ms, "model", each.title, data={"id": each.id}) for each in children if not entries]
     if row.duration_ms is not None:
         steps.append(_ended(row))
@@ -118,10 +120,10 @@ def _ended(row: Happening) -> Step:
     return Step(row.at_ms + (row.duration_ms or 0), "note", title, row.reason, tone=tone)
 
 
-def _owner(effect: Cause, acted: Sequence[tuple[str, Plain, float]]) -> int | None:
-    """Return which step changed a device: of those begun by then, the last that names it, else the last."""
-    begun = [place for place, (_, _, at) in enumerate(acted) if at <= (effect.at_ms or 0)]
-    named = [place for place in begun if effect.entity_id in _entities(acted[place][1])]
+def _owner(at_ms: int, entity_id: str | None, acted: Sequence[tuple[str, Plain, float]]) -> int | None:
+    """Return which step did something to a device: of those begun by then, the last that names it, else the last."""
+    begun = [place for place, (_, _, at) in enumerate(acted) if at <= at_ms]
+    named = [place for place in begun if entity_id in _entities(acted[place][1])]
     return next(iter((named or begun)[-1:]), None)
 
 
@@ -138,7 +140,9 @@ def _entries(steps: Mapping[str, Sequence[Plain]]) -> Iterator[tuple[str, Plain,
             yield path, entry, _moment(entry.get("started"))
 
 
-def _step(path: str, entry: Plain, at_ms: float, config: Plain, effects: Sequence[Cause]) -> Step:
+def _step(
+    path: str, entry: Plain, at_ms: float, config: Plain, effects: Sequence[Cause], pictures: Sequence[int]
+) -> Step:
     found, error = _found(config, path), stored_phrase(entry, "error") or None
     result = entry.get("result") or {}
     holds = result.get("holds")
@@ -158,6 +162,7 @@ def _step(path: str, entry: Plain, at_ms: float, config: Plain, effects: Sequenc
             "error": error,
             "skipped": entry.get("skipped"),
             "effects": [each.as_dict() for each in effects] or None,
+            "pictures": list(pictures) or None,
         },
     )
 

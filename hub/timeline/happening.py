@@ -101,6 +101,7 @@ class Happening(Struct, frozen=True):
         causes: What caused it, the row itself, and what it caused, in order; empty when it is alone.
         more: How many further effects are not among them.
         notes: Remarkable facts beside the outcome (`fell_back`).
+        pictures: Pictures and films that became files in it, as clients see them.
     """
 
     id: str
@@ -126,6 +127,7 @@ class Happening(Struct, frozen=True):
     causes: Sequence[Cause] = ()
     more: int = 0
     notes: Sequence[str] = ()
+    pictures: Sequence[Mapping[str, Any]] = ()
 
     def as_dict(self, name_of: Mapping[str, str]) -> dict[str, Any]:
         """Return it as a client sees it.
@@ -157,6 +159,7 @@ class Happening(Struct, frozen=True):
             "causes": [each.as_dict() for each in self.causes],
             "moreCauses": self.more,
             "notes": list(self.notes),
+            "pictures": [dict(each) for each in self.pictures],
         }
 
     def words(self) -> str:

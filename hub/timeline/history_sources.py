@@ -5,6 +5,7 @@ Every function runs in a thread of the database, reads a bounded number of rows,
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -57,6 +58,27 @@ class Skipped(Struct, frozen=True):
     data: Mapping[str, Any]
 
 
+class KeptPicture(Struct, frozen=True):
+    """A picture or a film that became a file.
+
+    Attributes:
+        file: Its path: in the workspace of an agent, else in the home (`media/…`, `www/…`).
+        entity_id: The camera, where it is one of the home.
+    """
+
+    position: int
+    at_ms: int
+    file: str
+    agent_id: str | None = None
+    entity_id: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as a client sees it."""
+        kind = "video" if (mimetypes.guess_type(self.file)[0] or "").startswith("video/") else "image"
+        told = {"at": self.at_ms, "file": self.file, "kind": kind}
+        return told | {"agentId": self.agent_id, "entityId": self.entity_id}
+
+
 class BegunRun(Struct, frozen=True):
     """An agent's run that began: its contexts, and those of what led to it, the nearest last."""
 
@@ -78,6 +100,7 @@ class RelatedRecords(Struct):
         callers: Principal and person of calls of services, by their context.
         set_off: Automations that ran, by the context that set them off.
         failed: Models that failed, by the run that fell back.
+        pictures: What was kept, by the context that made it or the one above it.
     """
 
     ends: dict[str, list[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
@@ -89,6 +112,7 @@ class RelatedRecords(Struct):
     callers: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
     set_off: dict[str, list[HubEvent]] = field(default_factory=dict)
     failed: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
+    pictures: dict[str, list[KeptPicture]] = field(default_factory=dict)
 
 
 _PLACE = re.compile(r"\A[a-z_]+(?:/\w+)+: ")
@@ -189,6 +213,7 @@ def add_automation_records(connection: SqlConnection, rows: Sequence[HubEvent], 
     _add_begun(around, mine)
     contexts = own | {each.context_id for each in mine} | {row.parent_id for row in rows if row.parent_id}
     _add_changes(connection, contexts, around)
+    _add_pictures(connection, contexts, around)
 
 
 def add_run_records(
@@ -210,6 +235,7 @@ def add_run_records(
     _add_begun(around, agents)
     _add_automations(connection, {id for each in agents for id in each.chain}, around)
     _add_changes(connection, {each.context_id for each in agents}, around)
+    _add_pictures(connection, {each.context_id for each in agents}, around)
     for run_id, data in rows_with(connection, _FELL_BACK, ids):
         steps = data_of(data).get("steps") or ()
         around.failed[run_id] = [each for step in steps for each in step.get("failed") or ()]
@@ -273,6 +299,25 @@ def _add_changes(connection: SqlConnection, contexts: Iterable[str], around: Rel
                 known.add(change.position)
                 of = change.context_id if column == "context_id" else str(change.parent_id)
                 around.changes.setdefault(of, []).append(change)
+
+
+def _add_pictures(connection: SqlConnection, contexts: Iterable[str], around: RelatedRecords) -> None:
+    wanted = {*contexts}
+    for column in ("context_id", "parent_id"):
+        for row in rows_with(
+            connection, f"{_EVENTS} WHERE type = 'picture_kept' AND {column} IN ({{marks}}) ORDER BY id", wanted
+        ):
+            told = _told(row)
+            made = KeptPicture(
+                told.position,
+                told.at_ms,
+                str(told.data.get("file")),
+                told.data.get("agent_id"),
+                told.data.get("entity_id"),
+            )
+            known = around.pictures.setdefault(str(told.context_id if column == "context_id" else told.parent_id), [])
+            if made not in known:
+                known.append(made)
 
 
 def _add_begun(around: RelatedRecords, runs: Iterable[BegunRun]) -> None:

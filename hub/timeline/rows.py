@@ -112,6 +112,7 @@ def run_row(run: FoundRun, beside: RowContext) -> Happening | None:
         causes=causes,
         more=more,
         notes=(FELL_BACK,) if failed and outcome is Outcome.ANSWERED else (),
+        pictures=_pictures([begun.context_id] if begun else [], around),
     )
 
 
@@ -331,6 +332,9 @@ def _automation_row(told: HubEvent, beside: RowContext) -> Happening:
         causes=causes,
         more=more,
         notes=(FELL_BACK,) if any(around.failed.get(each.id) for each in runs) else (),
+        pictures=_pictures(
+            [told.context_id, *(each.context_id for id, each in agents.items() if id in beside.readable)], around
+        ),
     )
 
 
@@ -352,6 +356,11 @@ def _is_of(told: HubEvent, change: Change) -> bool:
 def _changes(contexts: Iterable[str], around: RelatedRecords) -> list[Change]:
     found = [change for id in contexts for change in around.changes.get(id, ())]
     return sorted({each.position: each for each in found}.values(), key=lambda each: each.position)
+
+
+def _pictures(contexts: Iterable[str], around: RelatedRecords) -> list[dict[str, Any]]:
+    found = {each.position: each for id in contexts for each in around.pictures.get(id, ())}
+    return [found[position].as_dict() for position in sorted(found)]
 
 
 def _automation_of(begun: BegunRun, around: RelatedRecords) -> HubEvent | None:

@@ -30,7 +30,7 @@ def run_detail(
         is_owner: Whether the reader may put it to another model.
     """
     asker = people.by_id(row.person or "")
-    told = list(_steps(steps, asker.name if asker is not None else None, people))
+    told = list(_steps(steps, asker.name if asker is not None else None, people, row.pictures))
     models = [each for each in steps if each["kind"] == "model"]
     usage = run["usage"] or {}
     actions: list[Mapping[str, Any]] = [_action("download", "runs.get", {"runId": row.run_id})]
@@ -61,7 +61,9 @@ def run_detail(
     )
 
 
-def _steps(steps: Sequence[Plain], name: str | None, people: People) -> Iterator[tuple[Step, Plain]]:
+def _steps(
+    steps: Sequence[Plain], name: str | None, people: People, pictures: Sequence[Plain]
+) -> Iterator[tuple[Step, Plain]]:
     for each in steps:
         match each["kind"]:
             case "received":
@@ -71,7 +73,7 @@ def _steps(steps: Sequence[Plain], name: str | None, people: People) -> Iterator
                     yield _failed(each, failed), {}
                 yield _model(each), each
             case "tool":
-                yield _tool(each), each
+                yield _tool(each, pictures), each
             case "approval":
                 title = phrase("Asked about {what}", what=each["title"])
                 tone = "good" if each["state"] == "approved" else "bad"
@@ -138,7 +140,7 @@ def _model(step: Plain) -> Step:
     )
 
 
-def _tool(step: Plain) -> Step:
+def _tool(step: Plain, pictures: Sequence[Plain]) -> Step:
     name, arguments = step["name"] or "", data_of(step.get("input"))
     approval = step.get("approval")
     refused = approval is not None and approval["state"] in ("denied", "expired", "cancelled")
@@ -147,6 +149,8 @@ def _tool(step: Plain) -> Step:
         title = phrase("Not done: {what}", what=about_call(arguments) or name)
     detail = (approval or {}).get("reason") if refused else first_line(step.get("output") or "")
     data = {"tool": name, "arguments": step.get("input"), "result": step.get("output"), "approval": approval}
+    seen = [number for number, each in enumerate(pictures) if each["file"] in (step.get("output") or "")]
+    data["pictures"] = seen or None
     return Step(
         step["at"],
         "tool",

@@ -66,7 +66,7 @@ def trigger_text(trigger: Any) -> str:
         template = SENSED_TEXTS.get(sensed, {}).get(state) or TURNED_TEXTS.get(state, template)
     if "{" not in template:  # in English its description says more
         return Phrase(plain[:1].upper() + plain[1:], template)
-    event = trigger.get("event")
+    event = trigger.get("event", trigger.get("event_type"))
     values = {**trigger, "event": event.get("event_type", "") if isinstance(event, Mapping) else event}
     texts = {key: str(value) for key, value in values.items()}
     try:

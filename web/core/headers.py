@@ -28,6 +28,7 @@ def page_headers(nonce: str, frames: str = "") -> dict[str, str]:
         "style-src": f"'self' 'nonce-{nonce}'",
         "font-src": "'self'",
         "img-src": f"'self' data: {frames}".strip(),
+        "media-src": "'self'",
         "frame-src": f"'self' {frames}" if frames else "'none'",
         "connect-src": "'self'",
         "manifest-src": "'self'",

@@ -15,7 +15,8 @@ from web.core.method_client import MethodClient
 from web.core.pulse import PagePulse
 from web.core.render import RenderedPage, Renderer
 from web.core.texts import HAPPENING_OUTCOMES
-from web.timeline.happening_view import PATH, HappeningView, list_path
+from web.timeline.happening_view import PATH, HappeningView, happening_path, list_path
+from web.timeline.pictures import KeptPictures
 
 TABS = {
     "conversation": ["conversation", "person"],
@@ -35,6 +36,7 @@ class TimelinePage:
     Args:
         client: Calls the methods for happenings.
         pulse: Counts changes of the timeline.
+        pictures: What was seen in happenings.
         people: Returns the people of this home.
         automation_name: Returns people's name for an automation.
     """
@@ -45,6 +47,7 @@ class TimelinePage:
         client: MethodClient,
         view: HappeningView,
         pulse: PagePulse,
+        pictures: KeptPictures,
         *,
         people: Callable[[], People],
         automation_name: Callable[[str], str],
@@ -53,6 +56,7 @@ class TimelinePage:
         self._client = client
         self._view = view
         self._pulse = pulse
+        self._pictures = pictures
         self._people = people
         self._automation_name = automation_name
 
@@ -74,6 +78,7 @@ class TimelinePage:
         first = list_path(**chosen)
         data = {
             "days": self._view.days(found["happenings"]),
+            "pictures": await self._pictures.shown(found["happenings"], happening_path),
             "chosen": chosen,
             "filtered": bool(chosen.keys() - {"kind"}),
             "tabs": [{"path": list_path(**{**chosen, "kind": kind}), "kind": kind} for kind in ("", *TABS)],

@@ -28,6 +28,7 @@ from web.core.tool_texts import tool_title
 from web.entities.home_tiles import ONE_PATH as ENTITIES
 from web.entities.tiles import icon_of, state_phrase
 from web.timeline.happening_view import PATH, HappeningView, cost, happening_path, list_path, took
+from web.timeline.pictures import KeptPictures
 
 _ID = All(string, Length(min=1, max=256))
 ONE = Schema({Required("id"): _ID})
@@ -72,16 +73,24 @@ class HappeningPage:
     Args:
         client: Calls the methods for happenings and their actions.
         pulse: Counts changes of the timeline.
+        pictures: What was seen in happenings.
         traces: Draws the graph of an automation's run.
     """
 
     def __init__(
-        self, renderer: Renderer, client: MethodClient, view: HappeningView, pulse: PagePulse, traces: TraceView
+        self,
+        renderer: Renderer,
+        client: MethodClient,
+        view: HappeningView,
+        pulse: PagePulse,
+        pictures: KeptPictures,
+        traces: TraceView,
     ) -> None:
         self._renderer = renderer
         self._client = client
         self._view = view
         self._pulse = pulse
+        self._pictures = pictures
         self._traces = traces
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
@@ -98,6 +107,11 @@ class HappeningPage:
         name = "".join(each for each in call.params["id"] if each.isalnum() or each in "-_.")[:80]
         response.headers["Content-Disposition"] = f'attachment; filename="{name}.json"'
         return response
+
+    async def picture(self, call: HttpCall) -> web.StreamResponse:
+        """`GET /timeline/{id}/picture/{number}`: a picture or a film of it."""
+        told = await self._get(call, call.params["id"])
+        return await self._pictures.answer(call, told["happening"]["pictures"])
 
     async def sent(self, call: HttpCall) -> web.StreamResponse:
         """`GET /timeline/{id}/sent[?call=N]`: what a model was sent in one of a run's calls."""
@@ -169,6 +183,10 @@ class HappeningPage:
         if happening["kind"] == "conversation":
             for number, step in enumerate(each for each in steps if each["kind"] == "model"):
                 step["sent"] = f"{row['path']}/sent?call={number}"
+        seen = (await self._pictures.shown([happening], happening_path)).get(happening["id"], [])
+        for step, found in zip(steps, told["steps"], strict=True):
+            numbers = found["data"].get("pictures") or ()
+            step["pictures"] = [seen[each] for each in numbers if seen[each]["src"]]
         key = happening["sessionKey"]
         data = {
             "row": {**row, **self._view.moment(happening["at"], seconds=happening["kind"] == "conversation")},

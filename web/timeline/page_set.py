@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from hub.entities.media_files import MediaFiles
 from web.automations.entity_names import EntityNames
 from web.automations.trace_view import TraceView
 from web.core.method_client import MethodClient
@@ -14,6 +15,7 @@ from web.core.render import Renderer
 from web.timeline.happening_view import HappeningView
 from web.timeline.list_page import TimelinePage
 from web.timeline.one_page import HappeningPage
+from web.timeline.pictures import KeptPictures
 
 if TYPE_CHECKING:
     from hub.hub import Hub
@@ -37,7 +39,10 @@ def make_timeline_pages(hub: Hub, renderer: Renderer, client: MethodClient, puls
 
     names = EntityNames(hub.states.get, renderer.local)
     view = HappeningView(renderer, names, agent_name)
+    pictures = KeptPictures(hub.workspaces.root, MediaFiles(hub.home.path).root)
     return TimelinePages(
-        TimelinePage(renderer, client, view, pulse, people=lambda: hub.people, automation_name=automation_name),
-        HappeningPage(renderer, client, view, pulse, TraceView(renderer, names, hub.automation.parts.kinds)),
+        TimelinePage(
+            renderer, client, view, pulse, pictures, people=lambda: hub.people, automation_name=automation_name
+        ),
+        HappeningPage(renderer, client, view, pulse, pictures, TraceView(renderer, names, hub.automation.parts.kinds)),
     )

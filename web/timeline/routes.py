@@ -23,6 +23,7 @@ def routes(pages: LazyPages[TimelinePages]) -> list[Route]:
         page("/timeline/{id}", on(lambda each: each.one.show), ADMIN),
         page("/timeline/{id}/sent", on(lambda each: each.one.sent), ADMIN),
         page("/timeline/{id}/file", on(lambda each: each.one.file), ADMIN),
+        page("/timeline/{id}/picture/{number}", on(lambda each: each.one.picture), ADMIN),
         form("/timeline/again", on(lambda each: each.one.again), ADMIN),
         form("/timeline/ask", on(lambda each: each.one.ask), ADMIN),
         form("/timeline/stop", on(lambda each: each.one.stop), ADMIN),

@@ -54,7 +54,9 @@ class AgentsComponent(Component):
         self._base = base
         self.agents = Agents(base.section("agents"), base.home)
         self.lanes = Lanes(self._limits())
-        self.workspaces = Workspaces(self.agents, people, base.home, base.clock, base.zone, base.twelve_hours)
+        self.workspaces = Workspaces(
+            self.agents, people, base.home, base.clock, base.zone, base.twelve_hours, base.bus.fire
+        )
         self.tasks = TaskOwner("runs")
         self._storage, self._people, self._sessions = storage, people, sessions
         self._models, self._tools = models, tools

@@ -9,14 +9,16 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from hub.agent.agents import Agent, Agents
 from hub.agent.prompt.prompt import PromptFile
 from hub.agent.taint.outside_files import OutsideFiles
 from hub.core.clock import Clock
-from hub.core.context import Authority
+from hub.core.context import Authority, Context
 from hub.core.executors import FILES
 from hub.core.ids import new_id
+from hub.entities.pictures import EVENT_KEPT
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.places import CURATED, FOLDER, GROUPS, PEOPLE
 from hub.sandbox.places import SandboxPlaces, WorkspaceRules
@@ -73,6 +75,7 @@ class Workspaces:
         clock: Gives the day, for the memory of today and yesterday.
         zone: The home's time zone, as configured now.
         twelve_hours: Whether its people write times as 3:30 pm.
+        fire: Announces pictures and films that were kept.
 
     Attributes:
         outside: Which of their files hold words from outside.
@@ -87,6 +90,7 @@ class Workspaces:
         clock: Clock,
         zone: Callable[[], tzinfo] = lambda: UTC,
         twelve_hours: Callable[[], bool] = lambda: False,
+        fire: Callable[[str, dict[str, Any], Context], object] = lambda *_: None,
     ) -> None:
         self.agents = agents
         self._people = people
@@ -94,6 +98,7 @@ class Workspaces:
         self._clock = clock
         self.zone = zone
         self.twelve_hours = twelve_hours
+        self._fire = fire
         self.outside = OutsideFiles(home)
         folder = home.storage / "sandboxes"
         self.sandboxes = SandboxPlaces(home.path, folder, lambda id: agents.get(id).workspace, SANDBOX_RULES)
@@ -105,6 +110,7 @@ class Workspaces:
         """Keep a file that a device made with the attachments of a conversation; return its path in the workspace."""
         path = f"{media_folder(call.session_key)}/node-{new_id()}{suffix}"
         await FILES.run(self._write_from_outside, call.agent_id, path, data)
+        self._fire(EVENT_KEPT, {"file": path, "agent_id": call.agent_id}, call.context)
         return path
 
     def _write_from_outside(self, agent_id: str, path: str, data: bytes) -> None:

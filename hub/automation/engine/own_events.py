@@ -57,6 +57,7 @@ OWN_EVENTS = frozenset(
         "person_notified",
         "repairs_changed",
         "scheduled",
+        "picture_kept",
         "service_called",
         "service_registered",
         "service_removed",

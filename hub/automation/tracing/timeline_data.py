@@ -38,4 +38,6 @@ class RunStart(Struct, frozen=True, eq=False):
 
 def named_trigger(trigger: Mapping[str, Any]) -> dict[str, str]:
     """Return what names a fired trigger, without the data that came with it."""
-    return {name: str(trigger[name])[:_TEXT_LIMIT] for name in _NAMES if isinstance(trigger.get(name), str)}
+    event = trigger.get("event")
+    known = {**trigger, "event_type": event.get("event_type")} if isinstance(event, Mapping) else trigger
+    return {name: str(known[name])[:_TEXT_LIMIT] for name in _NAMES if isinstance(known.get(name), str)}
