@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -331,6 +331,21 @@ class ModelProvider(Protocol):
 
     async def close(self) -> None:
         """Close connections."""
+
+
+@runtime_checkable
+class CanPrepare(Protocol):
+    """A provider whose first request takes longer than others, unless it was prepared for it."""
+
+    async def prepare(self, model: str, language: str | None, voice: str | None = None) -> None:
+        """Load what the next request needs.
+
+        Args:
+            model: Id of the model, at the provider.
+            language: What is spoken; None if it is not known.
+            voice: What is to speak, empty for its usual voice; None where the model hears, or answers.
+        """
+        ...
 
 
 class ModelError(HubError):

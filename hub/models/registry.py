@@ -17,7 +17,7 @@ from hub.core.repairs import Repairs
 from hub.core.secret import Secret
 from hub.core.tasks import TaskOwner
 from hub.models.candidates import ModelCandidate, in_order
-from hub.models.contract import AUTO, AuthError, ModelInfo
+from hub.models.contract import AUTO, AuthError, CanPrepare, ModelInfo
 from hub.models.cooldowns import Cooldowns
 from hub.models.credential_file import ModelCredentials
 from hub.models.failover import RetryPolicy
@@ -208,6 +208,16 @@ class ModelRegistry:
         resolved = self._made(config, provider, model_id, choice.reason, pinned=choice.credential is not None)
         self._resolved[key] = resolved
         return resolved
+
+    async def prepare(self, ref: str | None, language: str | None = None, *, voice: str | None = None) -> None:
+        """Have a model ready for its next request, if its provider can; see `CanPrepare.prepare`."""
+        try:
+            resolved = await self.resolve(ref)
+            managed = self.pool.find(self._providers[resolved.info.provider].with_credential(resolved.credential))
+            if managed is not None and isinstance(managed.inner, CanPrepare):
+                await managed.inner.prepare(resolved.info.id, language, voice)
+        except HubError as error:
+            _log.info("%s is not prepared: %s", ref or "the default model", error.message)
 
     async def candidates(
         self,

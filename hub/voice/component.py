@@ -72,6 +72,7 @@ class VoiceComponent(Component):
                 agent=self._agent,
                 language=base.language,
                 abort=self._agents.runner.abort,
+                prepare=self._prepare,
             )
             self._satellites = SatelliteRegistry(parts)
             self._satellites.configure(self._section)
@@ -107,6 +108,10 @@ class VoiceComponent(Component):
     def _agent(self, id: str | None) -> str:
         agents = self._agents.agents
         return (agents.default() if id is None else agents.get(id)).id
+
+    async def _prepare(self, agent: str | None, language: str | None) -> None:
+        known = {each.id: each for each in self._agents.agents.all()}
+        await self._models.prepare(known.get(agent or "", self._agents.agents.default()).model, language)
 
 
 class RoomsComponent(Component):

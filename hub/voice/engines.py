@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 HEARING_S = 30.0
 SPEAKING_S = 30.0
+SHORT_BYTES = 500_000
+"""A WAV file of some ten seconds is read sooner than a thread is found that reads it."""
 FLOOR = "espeak-ng"
 """A model of what speaks on this machine that works wherever the program is installed."""
 
@@ -54,6 +56,14 @@ class VoiceEngines:
         ref = settings.speech_model or section.get("model") or self._models.speech_ref
         return ref, settings.voice or section.get("voice", "")
 
+    async def prepare(self, settings: SatelliteSettings, language: str | None) -> None:
+        """Have what hears and what speaks ready, since somebody is about to speak."""
+        ear, (mouth, voice) = self.ear(settings), self.mouth(settings)
+        await asyncio.gather(
+            *([self._models.prepare(ear, language)] if ear is not None else ()),
+            *([self._models.prepare(mouth, language, voice=voice)] if mouth is not None else ()),
+        )
+
     async def text_of(self, samples: bytes, settings: SatelliteSettings, language: str | None) -> str:
         """Return what was said, without spaces around it; empty if it was no speech.
 
@@ -66,7 +76,7 @@ class VoiceEngines:
         ref = self.ear(settings)
         if ref is None:
             raise Unavailable(phrase("nothing turns speech into text: set `voice:` or transcription_model"))
-        recording = await asyncio.to_thread(as_wav, Sound(samples))
+        recording = as_wav(Sound(samples))
         hearing = transcriber(self._models, ref)(recording, "speech.wav", language)
         late = phrase("{model} did not say what was said within {seconds} s", model=ref, seconds=int(HEARING_S))
         return (await within(self._clock, hearing, HEARING_S, late)).strip()
@@ -90,7 +100,7 @@ class VoiceEngines:
         late = phrase("what speaks did not answer within {seconds} s", seconds=int(SPEAKING_S))
         speaking = speak(self._models, ref, text, voice, "wav", language)
         data = await within(self._clock, speaking, SPEAKING_S, late)
-        sound = await asyncio.to_thread(read_wav, data)
+        sound = read_wav(data) if len(data) <= SHORT_BYTES else await asyncio.to_thread(read_wav, data)
         if sound is None or not sound.samples:
             raise Unavailable(phrase("what speaks gave no WAV file"))
         return sound

@@ -65,6 +65,9 @@ class LineHome(Protocol):
     def abort(self, run_id: str) -> None:
         """Stop a run."""
 
+    def prepare(self, line: SatelliteLine) -> None:
+        """Have what answers there ready before the first sentence."""
+
     def language_of(self, person: str | None) -> str:
         """Return what a person speaks, else the home's language."""
         ...
@@ -188,6 +191,7 @@ class SatelliteLine:
                 self._finish(self.turn, Outcome.FAILED, away.message)
         else:
             self._choose_wake_words()
+            self._home.prepare(self)
         self._home.show(self)
 
     def changed(self) -> None:
@@ -256,7 +260,9 @@ class SatelliteLine:
             raise Unavailable(phrase("{satellite} is away", satellite=self.info.name))
 
     async def answer(self, text: str, run_id: str | None) -> None:
-        """Say a message of the conversation; returns when it sounds, or when what nobody asked for has sounded.
+        """Say a message of the conversation.
+
+        Returns when it can sound, so that the next one is made meanwhile; or when what nobody asked for has sounded.
 
         Raises:
             HubError: It cannot be said.
@@ -270,7 +276,7 @@ class SatelliteLine:
             self._mark(turn, "answer")
             turn.answer.append(text)
         utterance = self.mouth.say(text, self.language, run_id=turn.run_id if turn is not None and is_answer else None)
-        await (utterance.began if is_answer else utterance.ended)
+        await (utterance.ready if is_answer else utterance.ended)
 
     def ring(self, *, is_ringing: bool) -> None:
         """Note that it rings, or no more."""
@@ -322,6 +328,8 @@ class SatelliteLine:
         self._become(Stage.LISTENING, turn.wake_word or "")
         self._tell(turn, "wake", {"wake_word": turn.wake_word} if turn.wake_word else {})
         self._task = self._tasks.spawn(self._run(turn), name=f"turn at {self.info.id}")
+        ready = self._home.engines.prepare(self.settings, self.language)
+        self._tasks.spawn(ready, name="prepare what hears and speaks")
         if turn.wake_word is None:
             turn.decided.set()
         else:

@@ -16,7 +16,11 @@ AHEAD = 2
 """So many sentences are made before they are due."""
 SHORTEST_CHARS = 20
 """Shorter sentences are spoken with the next."""
-_SENTENCE = re.compile(r"(?<=[.!?…:;])\s+|(?<=[。！？；])\s*|\n+")
+LONGEST_CHARS = 160
+"""Longer ones are spoken in parts, since nothing is heard of a sentence before all of it is made."""
+_SENTENCE = re.compile(r"(?<=[.!?…:;])(?<!^\d[.])(?<!^\d\d[.])\s+|(?<=[。！？；])\s*|\n+", re.MULTILINE)
+"""Between sentences, and lines; the number of a list's item is no sentence."""
+_PAUSE = re.compile(r"(?<=[,，、)])\s*|\s+(?=[(–—])")
 
 SoundOf = Callable[[str, str | None], Awaitable[Sound]]
 """Returns a text in a language as sound."""
@@ -28,6 +32,7 @@ class Utterance:
     Attributes:
         text: What is said; empty for a sound.
         run_id: The run whose answer it is, or is part of.
+        ready: Done when its first sound is made, or when it is known that none will be.
         began: Done when its first sound is played, or when it is known that none will be.
         ended: How much of it was heard; an error if it could not be spoken.
     """
@@ -36,6 +41,7 @@ class Utterance:
         loop = asyncio.get_running_loop()
         self.text = text
         self.run_id = run_id
+        self.ready: asyncio.Future[None] = loop.create_future()
         self.began: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[SpeechHeard] = loop.create_future()
         self._heard: list[str] = []
@@ -52,14 +58,15 @@ class Utterance:
 
     def end(self, *, is_whole: bool) -> None:
         """Settle it, unless it was."""
-        if not self.began.done():
-            self.began.set_result(None)
+        for each in (self.ready, self.began):
+            if not each.done():
+                each.set_result(None)
         if not self.ended.done():
             self.ended.set_result(SpeechHeard(self.text if is_whole else self.heard, is_whole))
 
     def fail(self, error: HubError) -> None:
         """Settle it with an error, unless it was settled."""
-        for each in (self.began, self.ended):
+        for each in (self.ready, self.began, self.ended):
             if not each.done():
                 each.set_exception(error)
                 each.exception()  # whoever asks is told; if nobody does, it is no secret of the loop's
@@ -182,7 +189,7 @@ class Mouth:
     def _make_ahead(self) -> None:
         for piece in list(self._pieces)[:AHEAD]:
             if piece.making is None:
-                piece.making = self._tasks.spawn(_made(piece.make), name="make speech")
+                piece.making = self._tasks.spawn(_made(piece), name="make speech")
 
     async def _work(self) -> None:
         while self._pieces:
@@ -200,7 +207,7 @@ class Mouth:
 
     async def _speak(self, piece: _Piece) -> None:
         if piece.making is None:
-            piece.making = self._tasks.spawn(_made(piece.make), name="make speech")
+            piece.making = self._tasks.spawn(_made(piece), name="make speech")
         sound = await piece.making
         await self._may.wait()
         utterance = piece.utterance
@@ -230,7 +237,19 @@ def sentences_of(text: str) -> list[str]:
             found[-1] = joined([found[-1], each])
             continue
         found.append(each)
-    return found
+    return [part for each in found for part in _parts_of(each)]
+
+
+def _parts_of(sentence: str) -> list[str]:
+    """Return a sentence in parts that are not too long, cut where one pauses, else between words."""
+    parts: list[str] = []
+    while len(sentence) > LONGEST_CHARS:
+        pauses = [each.start() for each in _PAUSE.finditer(sentence, SHORTEST_CHARS, LONGEST_CHARS) if each.start()]
+        cut = pauses[-1] if pauses else sentence.rfind(" ", SHORTEST_CHARS, LONGEST_CHARS)
+        cut = cut if cut > 0 else LONGEST_CHARS
+        parts.append(sentence[:cut].rstrip())
+        sentence = sentence[cut:].lstrip()
+    return [*parts, sentence]
 
 
 def joined(pieces: list[str]) -> str:
@@ -258,5 +277,8 @@ def _ready(sound: Sound) -> Callable[[], Awaitable[Sound]]:
     return give
 
 
-async def _made(make: Callable[[], Awaitable[Sound]]) -> Sound:
-    return await make()
+async def _made(piece: _Piece) -> Sound:
+    sound = await piece.make()
+    if not piece.utterance.ready.done():
+        piece.utterance.ready.set_result(None)
+    return sound

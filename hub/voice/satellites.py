@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -77,6 +77,7 @@ class VoiceParts(Struct, frozen=True):
         agent: Returns the id of an agent, or of the default one for None; `NotFound` if there is none.
         language: Returns the home's language.
         abort: Stops a run.
+        prepare: Has the model of an agent, or of the default one for None, ready for a language.
     """
 
     clock: Clock
@@ -90,6 +91,7 @@ class VoiceParts(Struct, frozen=True):
     agent: Callable[[str | None], str]
     language: Callable[[], str]
     abort: Callable[[str], Any]
+    prepare: Callable[[str | None, str | None], Coroutine[Any, Any, None]]
 
 
 class SatelliteRegistry:
@@ -278,6 +280,11 @@ class SatelliteRegistry:
     def abort(self, run_id: str) -> None:
         """Stop a run."""
         self.parts.abort(run_id)
+
+    def prepare(self, line: SatelliteLine) -> None:
+        """Have what answers there ready before the first sentence."""
+        made = self.parts.prepare(line.settings.agent, line.language)
+        self.tasks.spawn(made, name=f"prepare what answers at {line.info.id}")
 
     def language_of(self, person: str | None) -> str:
         """Return what a person speaks, else the home's language."""

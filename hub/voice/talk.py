@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -65,6 +65,7 @@ class TalkParts(Struct, frozen=True):
             speech. Bounded in time.
         sound_of: Returns a recording of a text for them. Bounded in time.
         channel: Returns the channel of the hub's own conversations.
+        prepare: Has what hears, answers and speaks ready for them.
     """
 
     bus: EventBus
@@ -74,6 +75,7 @@ class TalkParts(Struct, frozen=True):
     text_of: Callable[[bytes, Authority], Awaitable[str]]
     sound_of: Callable[[str, Authority], Awaitable[bytes]]
     channel: Callable[[], str]
+    prepare: Callable[[Authority], Coroutine[Any, Any, None]]
 
 
 Put = Callable[[Mapping[str, Any], bytes | None], None]
@@ -137,15 +139,17 @@ class Talk:
         ]
         self._ear = parts.tasks.spawn(self._listen(), name="listen in a talk")
         self._mouth = parts.tasks.spawn(self._speak(), name="speak in a talk")
+        self._preparing = parts.tasks.spawn(parts.prepare(authority), name="prepare a talk")
         put({"t": "state", "state": self._state.value}, None)
 
     async def close(self) -> None:
         """End it; what it answers is written on in the conversation."""
         for unlisten in self._unlisten:
             unlisten()
-        for task in (self._ear, self._mouth):
+        tasks = (self._ear, self._mouth, self._preparing)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(self._ear, self._mouth, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- hearing ---
 

@@ -34,6 +34,10 @@ class TalkEngines:
         """Whether anything does."""
         return self._engines.mouth(self._settings(None))[0] is not None
 
+    async def prepare(self, authority: Authority) -> None:
+        """Have both ready, since somebody opened a talk."""
+        await self._engines.prepare(*self._of(authority))
+
     async def text_of(self, samples: bytes, authority: Authority) -> str:
         """Return what was said.
 

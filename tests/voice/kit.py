@@ -48,6 +48,7 @@ class Ears:
         heard: The size in bytes and the language of each recording.
         spoken: Model, text, voice and language of what was spoken.
         fails: Texts that cannot be spoken by any model but the floor, `""` none at all.
+        prepared: Model, language and voice of what it was asked to have ready.
     """
 
     def __init__(self, name: str = "voice") -> None:
@@ -56,6 +57,7 @@ class Ears:
         self.heard: list[tuple[int, str | None]] = []
         self.spoken: list[tuple[str, str, str, str | None]] = []
         self.broken: set[str] = set()
+        self.prepared: list[tuple[str, str | None, str | None]] = []
 
     def stream(self, request: Any) -> Any:
         raise Unavailable("it does not chat")
@@ -65,6 +67,9 @@ class Ears:
 
     def known(self, model_id: str) -> ModelInfo:
         return ModelInfo(model_id, self.name)
+
+    async def prepare(self, model: str, language: str | None, voice: str | None = None) -> None:
+        self.prepared.append((model, language, voice))
 
     async def transcribe(self, model: str, data: bytes, name: str, language: str | None = None) -> str:
         self.heard.append((len(data), language))

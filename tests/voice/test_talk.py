@@ -36,11 +36,19 @@ class Room:
         self.aborted: list[str] = []
         self.text: str | HubError = "Good morning"
         self.mute = False
+        self.prepared: list[Authority] = []
         self.receipt: Callable[[ClientMessage], Receipt] = lambda message: Receipt(
             "row", accepted=True, session_key=KEY, run_id=message.run_id
         )
         parts = TalkParts(
-            self.bus, self.tasks, self._receive, self.aborted.append, self._text_of, self._sound_of, lambda: "webchat"
+            self.bus,
+            self.tasks,
+            self._receive,
+            self.aborted.append,
+            self._text_of,
+            self._sound_of,
+            lambda: "webchat",
+            self._prepare,
         )
         self.talk = Talk(KEY, authority, parts, self._put)
 
@@ -52,6 +60,9 @@ class Room:
     async def _receive(self, message: ClientMessage, context: Context) -> Receipt:
         self.messages.append((message, context))
         return self.receipt(message)
+
+    async def _prepare(self, authority: Authority) -> None:
+        self.prepared.append(authority)
 
     async def _text_of(self, sound: bytes, authority: Authority) -> str:
         if isinstance(self.text, HubError):
@@ -97,6 +108,10 @@ async def room() -> AsyncIterator[Room]:
     yield made
     await made.talk.close()
     assert not made.tasks.names()
+
+
+async def test_what_hears_and_speaks_is_prepared_when_a_talk_opens(room: Room) -> None:
+    await until(lambda: room.prepared == [OWNER])
 
 
 async def test_what_is_said_is_a_message_with_the_rights_of_who_talks_and_its_answer_is_spoken(room: Room) -> None:

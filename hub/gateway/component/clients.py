@@ -173,6 +173,11 @@ class ClientsComponent(Component):
 
         needs, messaging, engines = self._needs, self._needs.messaging, self._talk_engines
         runner, bus, tasks = needs.agents.runner, needs.base.bus, needs.base.tasks
+
+        async def prepare(authority: Authority) -> None:
+            await engines.prepare(authority)
+            await needs.models.prepare(None, self._language_of(authority.person) or needs.base.language())
+
         return TalkParts(
             bus,
             tasks,
@@ -181,6 +186,7 @@ class ClientsComponent(Component):
             engines.text_of,
             engines.sound_of,
             lambda: messaging.outbox.channels.home,
+            prepare,
         )
 
     @cached_property

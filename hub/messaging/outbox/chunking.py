@@ -16,6 +16,8 @@ _PARAGRAPH, _LINE, _SENTENCE, _WORD = ("\n\n",), ("\n",), (". ", "。", "! ", "?
 _BREAKS = (*_PARAGRAPH, *_LINE, *_SENTENCE, *_WORD)
 _FENCE_ROOM = 40
 SMALLEST_LIMIT = 64
+LOOK_CHARS = 256
+"""After so many characters a growing text is looked at, even if no sentence of it ends."""
 
 
 class ChunkMode(StrEnum):
@@ -115,6 +117,13 @@ def block_end(text: str, start: int, least: int, most: int, break_at: BlockBreak
         if (end := _last_break(text, start + least, start + min(there, most), group)) is not None:
             return end
     return start + _cut_at(text[start:], most, smallest=1) if there >= most else None
+
+
+def may_end_block(text: str, added: int) -> bool:
+    """Whether the last `added` characters of a growing text may have finished a block, which is cheap to ask."""
+    start = len(text) - added
+    tail = text[max(0, start - 1) :]
+    return any(each in tail for each in (*_LINE, *_SENTENCE)) or start // LOOK_CHARS != len(text) // LOOK_CHARS
 
 
 def sentence_end(text: str, start: int, most: int) -> int | None:

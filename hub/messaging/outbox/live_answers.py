@@ -29,7 +29,15 @@ from hub.hooks.contract import BeforeMessageWrite, MessageSending
 from hub.messaging.capabilities import CanDraft, CanEdit
 from hub.messaging.channels import Attached
 from hub.messaging.contract import Address, ChatType, Delivery, DeliveryState
-from hub.messaging.outbox.chunking import SMALLEST_LIMIT, BlockBreak, block_end, chunk, close_fence, sentence_end
+from hub.messaging.outbox.chunking import (
+    SMALLEST_LIMIT,
+    BlockBreak,
+    block_end,
+    chunk,
+    close_fence,
+    may_end_block,
+    sentence_end,
+)
 from hub.messaging.outbox.outbound_policy import BlockSending, BlockStreaming, DraftStreaming
 from hub.messaging.outbox.outbox import Outbox
 from hub.messaging.outbox.replies import ParsedReply, Replies, ReplyTarget, delivered_so_far
@@ -53,8 +61,6 @@ FIRST_LOOK_S = 0.2
 """After the first words: they are to be seen at once, and an answer of a moment needs no preview."""
 ROOM_FACTOR = 3.0
 """Edits in a group are so much rarer: platforms count them among its messages."""
-BLOCK_CHECK_S = 0.25
-"""How often it is looked whether a block is finished."""
 FENCE_ROOM = 16
 """Room in a preview for the end of a code fence."""
 DRAFT_BLOCKS = BlockStreaming(min_chars=200, max_chars=800, break_at=BlockBreak.SENTENCE)
@@ -75,6 +81,7 @@ class _AnswerStream(Struct, eq=False):
     Attributes:
         said: The model's texts that were not handled yet; the last is the current one.
         said_at: When it said something last.
+        grown: Set when a block may have been finished.
         own: Rows of blocks that were written.
         next_ms: When the next block is sent at the earliest.
         shown: What a preview shows.
@@ -88,6 +95,7 @@ class _AnswerStream(Struct, eq=False):
     model: str | None = None
     said: list[_Said] = field(default_factory=lambda: [_Said()])
     said_at: float = 0.0
+    grown: asyncio.Event = field(default_factory=asyncio.Event)
     own: set[str] = field(default_factory=set)
     next_ms: int = 0
     shown: str = ""
@@ -202,6 +210,8 @@ class LiveAnswers:
         elif event.data["so_far_chars"] == len(text):
             stream.said[-1] = _Said()
         stream.said[-1].text += text
+        if may_end_block(stream.said[-1].text, len(text)):
+            stream.grown.set()
         stream.said_at = self._parts.clock.monotonic()
         self._follow(stream)
 
@@ -211,6 +221,7 @@ class LiveAnswers:
             return
         if run.stream is not None:
             run.stream.said[-1].whole = True
+            run.stream.grown.set()
             self._follow(run.stream)
         if self._is_verbose(run, "on"):
             shown = self._parts.redactor.redact(_written(event.data.get("arguments")))
@@ -256,8 +267,7 @@ class LiveAnswers:
         most = min(max(blocks.max_chars, least), attached.outbound.text_limit or limits.text)
         least = min(least, most)
         while True:
-            await self._parts.clock.sleep(min(BLOCK_CHECK_S, idle_s))
-            idle = self._parts.clock.monotonic() - stream.said_at >= idle_s
+            idle = await self._grown_or_idle(stream, idle_s)
             for said in list(stream.said):
                 if blocks.send_at is BlockSending.MESSAGE_END and not said.whole:
                     continue
@@ -274,6 +284,19 @@ class LiveAnswers:
                     stream.said.remove(said)
             if idle:
                 return
+
+    async def _grown_or_idle(self, stream: _AnswerStream, idle_s: float) -> bool:
+        """Wait until a block may be finished; return whether nothing was said for so long."""
+        clock = self._parts.clock
+        while (left_s := stream.said_at + idle_s - clock.monotonic()) > 0 and not stream.grown.is_set():
+            waiting = [asyncio.ensure_future(each) for each in (stream.grown.wait(), clock.sleep(left_s))]
+            try:
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in waiting:
+                    each.cancel()
+        stream.grown.clear()
+        return left_s <= 0
 
     async def _block(self, stream: _AnswerStream, said: _Said, so_far: ParsedReply) -> bool:
         """Send the text up to here; return whether it was written."""

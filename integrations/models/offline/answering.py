@@ -71,6 +71,7 @@ class OfflineAnswers:
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._recognizers = {language: Recognizer(language) for language in (ENGLISH, CHINESE)}
+        self._loading = asyncio.Lock()
         self._last: tuple[str, RecognizedIntent | None] = ("", None)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -115,6 +116,10 @@ class OfflineAnswers:
         yield UsageEvent(Usage(cost_usd=0.0))
         yield StopEvent(StopReason.TOOL_CALLS if isinstance(step, Call) else StopReason.END)
 
+    async def load_for(self, language: str | None) -> None:
+        """Load the grammar of a language, else the English one, before the first sentence."""
+        await self._load(CHINESE if (language or "").lower().startswith("zh") else ENGLISH)
+
     async def _recognize(self, text: str) -> RecognizedIntent | None:
         """Recognise a sentence; once in a turn, which is decided again after each tool result."""
         if self._last[0] != text:
@@ -134,8 +139,9 @@ class OfflineAnswers:
 
     async def _load(self, language: str) -> Recognizer:
         recognizer = self._recognizers[language]
-        if not recognizer.loaded:
-            await asyncio.to_thread(recognizer.load)
+        async with self._loading:
+            if not recognizer.loaded:
+                await asyncio.to_thread(recognizer.load)
         return recognizer
 
 

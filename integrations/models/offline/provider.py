@@ -32,11 +32,19 @@ class OfflineProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Answer one request."""
+        async for event in (await self._loaded()).stream(request):
+            yield event
+
+    async def prepare(self, model: str, language: str | None, voice: str | None = None) -> None:
+        """See `CanPrepare.prepare`."""
+        await (await self._loaded()).load_for(language)
+
+    async def _loaded(self) -> OfflineAnswers:
         if self._answers is None:
             answering = await asyncio.to_thread(import_module, "integrations.models.offline.answering")
-            self._answers = answering.OfflineAnswers(self._now)
-        async for event in self._answers.stream(request):
-            yield event
+            if self._answers is None:
+                self._answers = answering.OfflineAnswers(self._now)
+        return self._answers
 
     async def models(self) -> list[ModelInfo]:
         """Return the only model."""

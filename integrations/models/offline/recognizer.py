@@ -89,9 +89,10 @@ class Recognizer:
         from ruamel.yaml import YAML
 
         sentences: dict[str, Any] = YAML(typ="safe").load(_FOLDER / f"{self.language}.yaml")
-        loaded = self._loaded = Intents.from_dict(sentences), Hearing(sentences)
+        loaded = Intents.from_dict(sentences), Hearing(sentences)
         # The grammar is read with the first sentence, which takes most of a second.
         list(recognize_all("hello", loaded[0]))
+        self._loaded = loaded
         return loaded
 
     def recognize(self, text: str) -> RecognizedIntent | None:

@@ -23,6 +23,8 @@ WAITING_LIMIT = 16
 HEAD_LIMIT_BYTES = 1_000_000
 ERRORS_KEPT_BYTES = 4_000
 LENGTH_BYTES = 4
+LEFT_S = 3.0
+"""A request that nobody wants any more has so long to end by itself: a new process would take as long."""
 EXIT_S = 1.0
 """Between the end of what a process says and its exit."""
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -54,6 +56,7 @@ class EngineProcess:
         self._errors: asyncio.Task[str] | None = None
         self._ending: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
+        self._working: asyncio.Task[tuple[dict[str, Any], bytes]] | None = None
         self.waiting = 0
         """Requests that are not answered yet."""
 
@@ -68,7 +71,9 @@ class EngineProcess:
         return self._process.pid if self._process is not None and self.is_running else None
 
     async def ask(self, head: Mapping[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-        """Send a request and return its answer. Cancelling it ends the process.
+        """Send a request and return its answer.
+
+        What is cancelled is still worked on for a while, so that the next request finds the process as it was.
 
         Raises:
             Unavailable: It cannot be started, ended, refuses, or has too much to do; the message says which.
@@ -79,20 +84,50 @@ class EngineProcess:
             raise Unavailable(f"{self.name} has too much to do; try again soon")
         self.waiting += 1
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self._timeout_s) as limit:
                 async with self._turn:
-                    return await self._answer(head, data)
+                    await self._let_go()
+                    self._working = asyncio.ensure_future(self._answer(head, data))
+                    self._working.add_done_callback(_take_error)
+                    try:
+                        return await asyncio.shield(self._working)
+                    except asyncio.CancelledError:
+                        if limit.expired():
+                            self._working.cancel()
+                        raise
         except TimeoutError as error:
             raise TimedOut(f"{self.name} did not answer within {self._timeout_s:g} s (voice.timeout_s)") from error
         finally:
             self.waiting -= 1
 
+    async def prepare(self) -> None:
+        """Start the process, unless it runs; what goes wrong is told by the next request."""
+        async with self._turn:
+            if not self.is_running:
+                with contextlib.suppress(OSError):
+                    await self._start()
+                    self._ending = self._tasks.spawn(self._end_idle(), name=f"end {self.name} when nobody asks")
+
     async def close(self) -> None:
         """End the process."""
+        if self._working is not None:
+            self._working.cancel()
         ending, self._ending = self._ending, None
         if ending is not None:
             ending.cancel()
         await self._end()
+
+    async def _let_go(self) -> None:
+        """Wait for the end of a request that was cancelled; after a while its process is ended."""
+        if (left := self._working) is None or left.done():
+            return
+        limit = asyncio.ensure_future(self._clock.sleep(LEFT_S))
+        try:
+            await asyncio.wait({left, limit}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            limit.cancel()
+        left.cancel()
+        await asyncio.wait({left})
 
     async def _answer(self, head: Mapping[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
         if self._ending is not None:
@@ -170,6 +205,12 @@ class EngineProcess:
     async def _end_idle(self) -> None:
         await self._clock.sleep(self._idle_s)
         await self._end()
+
+
+def _take_error(task: asyncio.Task[Any]) -> None:
+    """Note that an error is known: whoever asked was told, or asks no more."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _last(stream: asyncio.StreamReader | None) -> str:

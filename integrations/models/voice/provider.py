@@ -82,8 +82,7 @@ class VoiceProvider:
 
     async def transcribe(self, model: str, data: bytes, name: str, language: str | None = None) -> str:
         """See `CanTranscribe.transcribe`."""
-        wanted = self._settings.stt if model == AUTO else model
-        chosen = choose_ear(wanted, base_language(language), await FILES.run(self._folder.models))
+        wanted, chosen = await self._ear(model, language)
         if chosen is None and wanted == AUTO:
             raise NotFound("nothing is installed that hears: `homarus voice install whisper-base`")
         if chosen is None:
@@ -95,11 +94,7 @@ class VoiceProvider:
     async def speak(self, request: SpeechRequest) -> bytes:
         """See `CanSpeak.speak`; the model is `auto`, espeak-ng or a voice, and so may `voice` be."""
         language = spoken_language(request.text, request.language or self._settings.language)
-        wanted = next(
-            (each for each in (request.voice, request.model, self._settings.tts) if each not in ("", AUTO)), AUTO
-        )
-        voices = [each for each in await FILES.run(self._folder.models) if each.engine is Engine.PIPER]
-        chosen = choose_voice(wanted, language, voices)
+        wanted, chosen, voices = await self._voice(request.model, request.voice, language)
         head = {"language": language, "form": request.form}
         if chosen is None and wanted not in (AUTO, ESPEAK):
             if ESPEAK not in (request.model, self._settings.tts):
@@ -116,6 +111,25 @@ class VoiceProvider:
         engine = self._engine("espeak", None) if chosen is None else self._engine(Engine.PIPER, chosen)
         _, sound = await engine.ask(head, request.text.encode())
         return sound
+
+    async def prepare(self, model: str, language: str | None, voice: str | None = None) -> None:
+        """See `CanPrepare.prepare`."""
+        if voice is None:
+            kind, (_, chosen) = str(Engine.WHISPER), await self._ear(model, language)
+        else:
+            spoken = base_language(language) or self._settings.language
+            kind, (_, chosen, _) = str(Engine.PIPER), await self._voice(model, voice, spoken)
+        if chosen is not None and (self._settings.command or self._folder.has_engines):
+            await self._engine(kind, chosen).prepare()
+
+    async def _ear(self, model: str, language: str | None) -> tuple[str, Model | None]:
+        wanted = self._settings.stt if model == AUTO else model
+        return wanted, choose_ear(wanted, base_language(language), await FILES.run(self._folder.models))
+
+    async def _voice(self, model: str, voice: str, language: str) -> tuple[str, Model | None, Sequence[Model]]:
+        wanted = next((each for each in (voice, model, self._settings.tts) if each not in ("", AUTO)), AUTO)
+        voices = [each for each in await FILES.run(self._folder.models) if each.engine is Engine.PIPER]
+        return wanted, choose_voice(wanted, language, voices), voices
 
     async def close(self) -> None:
         """End all engines."""

@@ -269,3 +269,13 @@ async def test_what_it_does_not_understand_it_says_with_how_to_add_a_model(
 async def test_hostile_tool_output_breaks_nothing(provider: OfflineProvider) -> None:
     for output in ("", "not json", '{"hits": "x"}', '{"hits": [1, {"nothing": 2}]}', "[]", "{}}"):
         assert "nothing in memory" in await Talk(provider, memory_search=output).say("where is my key?")
+
+
+@pytest.mark.parametrize("language", ["en-GB", "zh-CN", None])
+async def test_its_grammar_can_be_loaded_before_the_first_sentence(
+    provider: OfflineProvider, language: str | None
+) -> None:
+    await provider.prepare("homarus", language)
+
+    recognizers = (await provider._loaded())._recognizers
+    assert [name for name, each in recognizers.items() if each.loaded] == ["zh-CN" if language == "zh-CN" else "en"]

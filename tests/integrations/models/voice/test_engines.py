@@ -121,20 +121,40 @@ async def test_an_ill_engine_is_an_error_of_its_request_and_the_next_is_answered
     assert after == "print and speak"
 
 
-async def test_a_cancelled_request_ends_its_process_and_others_wait_their_turn(provider: VoiceProvider) -> None:
+async def test_a_cancelled_request_leaves_its_process_to_others_unless_it_hangs(
+    provider: VoiceProvider, clock: ManualClock
+) -> None:
     before = await process_of(provider)
     (engine,) = provider._engines.values()
+    unwanted = asyncio.create_task(provider.speak(WHO))
+    await until(lambda: engine.waiting == 1)
+    unwanted.cancel()
+    assert await process_of(provider) == before
+
     hanging = asyncio.create_task(provider.speak(replace(WHO, text="hang")))
     await until(lambda: engine.waiting == 1)
     waiting = asyncio.create_task(said(provider))
     await until(lambda: engine.waiting == 2)
     hanging.cancel()
+    await until(lambda: clock.sleepers)
+    await clock.advance(3.1)
 
     after = int((await waiting).split(" ")[3])
 
     assert after != before
     with pytest.raises(ProcessLookupError):
         os.kill(before, 0)
+
+
+async def test_an_engine_is_started_before_its_first_request(provider: VoiceProvider, clock: ManualClock) -> None:
+    await provider.prepare(AUTO, "en")
+    await provider.prepare(AUTO, "en", "")
+    started = {each.name: each.process_id for each in provider._engines.values()}
+
+    assert set(started) == {"whisper-base", "en_US-joe-medium"}
+    assert await process_of(provider) == started["en_US-joe-medium"]
+    await clock.advance(601)
+    await until(lambda: not any(each.is_running for each in provider._engines.values()))
 
 
 async def test_an_idle_engine_ends_and_starts_again(provider: VoiceProvider, clock: ManualClock) -> None:
