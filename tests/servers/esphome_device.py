@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -47,6 +48,7 @@ class EsphomeDouble:
         commands: What it was told, of messages that it does not answer itself.
         events: The events of voice, by name, with what they say.
         played: The sounds that it fetched.
+        times: When it had each of them, on the monotonic clock.
         spoken: The samples that were sent to its speaker.
         timers: The timers it was told of.
         clock: Plays a sound for as long as it lasts on it; at once without one.
@@ -76,6 +78,7 @@ class EsphomeDouble:
         self.commands: list[Any] = []
         self.events: list[tuple[str, dict[str, str]]] = []
         self.played: list[tuple[str, bytes]] = []
+        self.times: list[float] = []
         self.announcements: list[Any] = []
         self.spoken = b""
         self.timers: list[Any] = []
@@ -299,6 +302,7 @@ class EsphomeDouble:
                 for each in addresses if self.fetches else ():
                     async with session.get(each) as answer:
                         self.played.append((answer.content_type, await answer.read()))
+                        self.times.append(time.monotonic())
                         if self.clock is not None:
                             await self.clock.sleep(_seconds(self.played[-1][1]))
             await self.plays.wait()

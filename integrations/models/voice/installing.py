@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import re
 import shutil
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +23,12 @@ DISK_MB = {ENGINES: 530, WAKE: 130}
 """Measured on Linux, x86-64."""
 INSTALL_LIMIT_S = 1_800.0
 SPARE_BYTES = 200_000_000
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+_PIN = re.compile(r"^(?P<name>[\w.-]+)==(?P<version>\S+)(?: ; (?P<marker>.*?))?(?: \\)?$", re.MULTILINE)
+_IGNORED = re.compile(r"""^Ignoring (?P<name>\S+): markers '(?P<marker>.*)' don't match""", re.MULTILINE)
+_OTHER_FILE = re.compile(r"DO NOT MATCH THE HASHES.*\n\S+==\S+ from file://(?P<file>[^\s:]+)")
+_UNFIT = re.compile(r"No matching distribution found for (?P<what>\S+)")
+"""What pip says, and a line of what is installed."""
 
 
 class EnginesNotInstalled(HubError):
@@ -79,14 +87,60 @@ async def install_programs(
     try:
         async with asyncio.timeout(INSTALL_LIMIT_S):
             for step in steps:
-                lines, code = await run_installer(step, progress, cwd=folder.path)
+                said: list[str] = []
+                _, code = await run_installer(step, _both(said.append, progress), cwd=folder.path)
                 if code:
-                    raise EnginesNotInstalled(f"{place.name} could not be installed: {'; '.join(lines[-3:])}")
+                    raise EnginesNotInstalled(why_not(programs, said, sources))
     except TimeoutError as error:
         raise EnginesNotInstalled(f"the installer did not end within {INSTALL_LIMIT_S / 60:g} min") from error
     shutil.copyfile(programs, new / LOCK)
     shutil.rmtree(place, ignore_errors=True)
     new.rename(place)
+
+
+def _both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:
+    def told(line: str) -> None:
+        first(line)
+        second(line)
+
+    return told
+
+
+def why_not(programs: Path, said: Sequence[str], sources: Sequence[Path]) -> str:
+    """Say why programs could not be installed, and what to do.
+
+    Args:
+        said: The lines of pip.
+        sources: The folders that were to have their wheels.
+    """
+    failed, text = f"{programs.stem} could not be installed", "\n".join(said)
+    if not sources:
+        return f"{failed}: {'; '.join(said[-3:])}. Without a network, install it with --from FOLDER: its wheels."
+    where = ", ".join(map(str, sources))
+    fetch = (
+        f"Where there is a network, with Python {_PYTHON} on {sysconfig.get_platform()}, `python3 -m pip download "
+        f"--only-binary=:all: --require-hashes -r {programs.name} -d wheels` fetches all of them; {programs} is that "
+        "list. Then name that folder."
+    )
+    if other := _OTHER_FILE.search(text):
+        return f"{failed}: {other['file']} is not the file that this version of Homarus names. {fetch}"
+    ignored = {(each["name"], each["marker"]) for each in _IGNORED.finditer(text)}
+    there = {_plain(file.name) for each in sources for file in each.glob("*.whl")}
+    lacking = [
+        f"{each['name']} {each['version']}"
+        for each in _PIN.finditer(programs.read_text())
+        if (each["name"], (each["marker"] or "").replace("'", '"')) not in ignored
+        and not any(file.startswith(_plain(f"{each['name']}-{each['version']}-")) for file in there)
+    ]
+    if lacking:
+        return f"{failed}: {where} has no wheel of {', '.join(lacking)}. {fetch}"
+    if unfit := _UNFIT.search(text):
+        return f"{failed}: the wheel of {unfit['what']} in {where} is for another Python or machine. {fetch}"
+    return f"{failed}: {'; '.join(said[-3:])}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 async def listed(offer: Offer, root: str) -> list[RemoteFile]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -25,6 +26,7 @@ class SatelliteDouble:
 
     Attributes:
         heard: The events that came from the hub, without pings; `pongs` are apart.
+        times: When each of them came, on the monotonic clock.
         is_quiet: Whether it answers nothing any more.
         is_old: Whether it knows neither pings nor `played`, as version 1.0.
         is_taken: Whether another server has it.
@@ -37,6 +39,7 @@ class SatelliteDouble:
         satellite = Satellite(name=name, area=area, description="Box", **ABOUT, **about)
         self.info = Info(satellite=satellite, wake=wake)
         self.heard: list[Event] = []
+        self.times: list[float] = []
         self.pongs: list[Event] = []
         self.connections = 0
         self.is_quiet = self.is_old = self.is_taken = False
@@ -115,7 +118,11 @@ class _Handler(AsyncEventHandler):
         if Describe.is_type(event.type):
             await self.write_event(double.info.event())
             return True
-        (double.pongs if Pong.is_type(event.type) else double.heard).append(event)
+        if Pong.is_type(event.type):
+            double.pongs.append(event)
+            return not double.is_taken
+        double.heard.append(event)
+        double.times.append(time.monotonic())
         if AudioStop.is_type(event.type) and not double.is_old:
             await self.write_event(Played().event())
         return not double.is_taken

