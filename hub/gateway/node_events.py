@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hub.core.context import Context
 from hub.core.errors import HubError
 from hub.core.ids import new_id
 from hub.core.surfaces import READ, WRITE, Caller, Push
@@ -14,6 +15,7 @@ from hub.nodes.registry import NodeRegistry
 from hub.nodes.sensors import NodeSensors
 
 TEXT_LIMIT = 20_000
+TAG_LIMIT = 255
 SAME_WORDS_S = 1.5
 """The same words in a conversation within so many seconds are one utterance, where nothing else tells them apart."""
 KEPT_WORDS = 200
@@ -55,6 +57,8 @@ class NodeEvents:
         if name == "node.report":
             taken = self._sensors.locate(self._nodes.surfaces.require(node.id), data)
             return answer | ({"reason": "updated"} if taken else {"handled": False, "reason": "invalid_payload"})
+        if name == "tag.scanned":
+            return answer if self._scan(node, data) else answer | {"handled": False, "reason": "invalid_payload"}
         if name == "node.presence.alive":
             self._nodes.record_activity(node.id, "alive")
             return answer | {"reason": "persisted"}
@@ -62,6 +66,15 @@ class NodeEvents:
             return await self._say(node, name, data)
         self._nodes.event(node.id, name, data)
         return answer
+
+    def _scan(self, node: SocketNode, data: Any) -> bool:
+        """Fire the event of a tag that a phone has read; return whether it was one."""
+        tag_id = data.get("tagId") if isinstance(data, Mapping) else None
+        if not isinstance(tag_id, str) or not 0 < len(tag_id) <= TAG_LIMIT:
+            return False
+        device_id = self._sensors.appear(self._nodes.surfaces.require(node.id))
+        authority = self._gateway.authenticator.authority_of(f"device:{node.id}")
+        return self._nodes.scanned(node.id, {"tag_id": tag_id, "device_id": device_id}, Context(authority))
 
     async def _say(self, node: SocketNode, name: str, data: Any) -> Mapping[str, Any]:
         """Forward spoken or typed words, for a device that is also an operator and may write."""

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.core.context import Context
 from hub.core.errors import Conflict, HubError
 from hub.core.events import EventBus
 from hub.core.ids import new_id
@@ -196,6 +197,15 @@ class NodeRegistry:
             return False
         self.record_activity(id, name)
         self._bus.fire(EVENT_NODE_EVENT, {**shown(record), "event": name, "data": data})
+        return True
+
+    def scanned(self, id: str, tag: dict[str, Any], context: Context) -> bool:
+        """Fire `tag_scanned` for a tag that a phone has read; return whether it is connected and approved."""
+        record = self.records.get(id)
+        if record is None or id not in self._nodes or record.approved_ms is None:
+            return False
+        self.record_activity(id, "tag")
+        self._bus.fire("tag_scanned", tag, context)
         return True
 
     def note(self, id: str, key: str, value: Any) -> None:

@@ -169,6 +169,31 @@ async def test_a_phone_reports_where_it_is_and_its_battery(house: House, report:
     assert (reason if reason == "invalid_payload" else place) == told
 
 
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ({"tagId": "hall"}, "hall"),
+        ({"tagId": ""}, None),
+        ({"tagId": 7}, None),
+        ({"tagId": "x" * 256}, None),
+        ([], None),
+    ],
+)
+async def test_a_phone_tells_of_a_tag_as_the_device_that_it_is(house: House, said: Any, heard: str | None) -> None:
+    device, events = Device(), list[Any]()
+    house.hub.bus.listen("tag_scanned", events.append)
+    async with node_of(house, device) as node:
+        early = await node.call("node.event", {"event": "tag.scanned", "payload": said})
+        admit(house.hub.nodes, device.id)
+        answer = await node.call("node.event", {"event": "tag.scanned", "payload": said})
+
+    (entry,) = house.hub.entities.registry.devices.values()
+    assert "payload" not in early
+    assert answer["payload"]["handled"] is (heard is not None)
+    assert [each.data for each in events] == ([{"tag_id": heard, "device_id": entry.id}] if heard else [])
+    assert all(each.context.authority.principal == f"device:{device.id}" for each in events)
+
+
 async def test_a_node_that_is_removed_takes_its_sensors_along(house: House) -> None:
     device = Device()
     async with node_of(house, device) as node, connected(house) as owner:

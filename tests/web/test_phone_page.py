@@ -32,6 +32,14 @@ messages: {{inbound: {{debounce_ms: 0}}, queue: {{debounce_ms: 0}}, media: {{tra
 speech: {{model: speech/mouth, voice: alloy}}
 nodes: {{commands: {{allow: [camera.snap, camera.clip, screen.record], unasked: [camera.snap, location.get]}}}}
 network: {{allow_private: ["127.0.0.1:{push}"]}}
+input_text: {{scanned: {{initial: none}}}}
+automation:
+  - mode: queued
+    triggers: {{trigger: tag, tag_id: [hall /1, cellar, "04:a2"]}}
+    actions:
+      - action: input_text.set_value
+        target: {{entity_id: input_text.scanned}}
+        data: {{value: "{{{{ states('input_text.scanned') }}}}, {{{{ trigger.event.data.tag_id }}}}"}}
 """
 PROVIDER = """\
     speech: {{api: openai, base_url: "{speech}", api_key: x, models: [{{id: ears}}, {{id: mouth}}]}}
@@ -187,6 +195,46 @@ async def test_a_phone_pairs_by_a_code_and_does_what_it_is_asked(
     assert headers["authorization"].startswith("vapid t=")
     assert push.opened(body) == {"title": "The washing machine", "body": "is done"}
     assert await faults(phone) == []
+
+
+TAGS = """
+// Chromium reads no tags without the hardware: what it would tell is the double's.
+globalThis.NDEFReader = class extends EventTarget {
+  async scan({signal}) {
+    window.read = data => signal.aborted || this.dispatchEvent(Object.assign(new Event("reading"), data));
+  }
+};
+"""
+
+
+async def test_tags_tell_the_hub_by_their_address_after_a_press_and_at_once_when_the_page_reads_them(
+    chromium: Chromium, signed_in: BrowserContext, hub: HubProcess, push: PushService
+) -> None:
+    phone = await pair(chromium, signed_in, push)
+
+    def heard() -> Any:
+        return hub.rpc("state.get", {"entity_id": "input_text.scanned"})["state"]
+
+    await phone.goto("/tag/hall%20%2F1")
+    await expect(phone.locator("#state")).to_have_text("Connected")
+    await expect(phone.locator("#tag-id")).to_have_text("hall /1")
+    assert await faults(phone) == []
+    assert heard() == "none"
+    await phone.get_by_role("button", name="Tell the hub").click()
+    await until(lambda: heard() == "none, hall /1")
+    await expect(phone.locator("#tag")).to_be_hidden()
+
+    await phone.context.add_init_script(TAGS)
+    await phone.reload()
+    await switch_on(phone, "Read tags (NFC) while this page is open")
+    await phone.evaluate(
+        """() => {
+          const data = new TextEncoder().encode("https://www.home-assistant.io/tag/cellar");
+          read({serialNumber: "04:a2", message: {records: [{recordType: "url", data}]}});
+          read({serialNumber: "04:a2", message: {records: []}});
+        }"""
+    )
+    await until(lambda: heard() == "none, hall /1, cellar, 04:a2")
 
 
 async def test_a_screen_is_filmed_when_its_person_chooses_what_to_show(

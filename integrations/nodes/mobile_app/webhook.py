@@ -261,7 +261,8 @@ class AppWebhook:
 
     async def _scan(self, call: HttpCall, data: Any) -> Any:
         app, _ = self._apps.get(self._id)
-        event = {"tag_id": _TAG(data)["tag_id"], "device_id": app.id, "name": app.name}
+        device = self._host.entities.registry.device_for(self._host.domain, device_of(app))
+        event = {"tag_id": _TAG(data)["tag_id"], "device_id": device.id}
         self._host.bus.fire("tag_scanned", event, Context(app.caller(call.address).authority))
         return _NOTHING
 

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -27,6 +28,7 @@ _FILES = {
     "notice.js": "text/javascript",
     "notices.js": "text/javascript",
     "report.js": "text/javascript",
+    "tags.js": "text/javascript",
     "sw.js": "text/javascript",
     "wake.js": "text/javascript",
     "phone.css": "text/css",
@@ -69,6 +71,10 @@ def phone_routes(host: IntegrationHost) -> list[Route]:
         """`GET /p/<file>`: its scripts and style."""
         return _PAGE.serve(call, _FILE_HEADERS)
 
+    async def scanned(call: HttpCall) -> web.StreamResponse:
+        """`GET /tag/<id>`: what a tag with an address opens; the page asks before it tells the hub."""
+        return web.Response(status=303, headers={"Location": f"{PATH}?tag={quote(call.params['id'], safe='')}"})
+
     async def certificate(call: HttpCall) -> web.StreamResponse:
         """`GET /p/ca.crt`: the certificate of this home's own authority."""
         data = await asyncio.to_thread(_certificate, folder)
@@ -84,6 +90,7 @@ def phone_routes(host: IntegrationHost) -> list[Route]:
     owner = host.domain
     return [
         Route("GET", PATH, show, owner, Open.PUBLIC),
+        Route("GET", "/tag/{id:*}", scanned, owner, Open.PUBLIC),
         Route("GET", f"{PATH}/ca.crt", certificate, owner, Open.PUBLIC),
         Route("GET", f"{PATH}/ca.mobileconfig", profile, owner, Open.PUBLIC),
         Route("GET", f"{PATH}/{{file}}", serve_file, owner, Open.PUBLIC),

@@ -3,6 +3,7 @@ import {commandsOf, CommandFailed, platform} from "/p/node.js";
 import {canvasOf} from "/p/canvas.js";
 import {noticesIn} from "/p/notices.js";
 import {keepAwake, stayAwake, watch} from "/p/report.js";
+import {readTags} from "/p/tags.js";
 import {identity, keep, kept, Refused, tokenOf, Wire} from "/p/wire.js";
 
 const OPERATOR_SCOPES = ["operator.read", "operator.write"];
@@ -54,6 +55,7 @@ async function start() {
     box.checked = switches[box.name] = (await kept(`switch-${box.name}`)) === true;
     box.addEventListener("change", () => turn(box));
   }
+  document.querySelector("[name=tags]").parentElement.hidden = !globalThis.NDEFReader;
   await keepAwake(() => switches.awake);
   const fresh = tokenOf(code);
   if (fresh || (await kept("node-token"))) {
@@ -120,6 +122,8 @@ async function connect(bootstrap) {
       await keep("offered", about("node").commands);
       reports.node = node;
       reportAgain();
+      readAgain();
+      askAboutTag();
       talking = talk();
       await node.closed;
       reports.node = null;
@@ -146,6 +150,41 @@ function reportAgain() {
   const {node} = reports;
   const send = data => node.call("node.event", {event: "node.report", payloadJSON: JSON.stringify(data)});
   reports.stop = node && switches.report ? watch(send) : () => null;
+}
+
+// Tags that the phone reads, as long as their switch is on.
+let stopReading = () => null;
+async function readAgain() {
+  stopReading();
+  stopReading = switches.tags && globalThis.NDEFReader ? await readTags(scanned).catch(() => () => null) : () => null;
+}
+
+async function scanned(tagId) {
+  try {
+    const answer = await reports.node.call("node.event", {event: "tag.scanned", payloadJSON: JSON.stringify({tagId})});
+    at("told").textContent = answer.handled ? say("tag_told", {tag: tagId}) : say("failed", {why: answer.reason});
+  } catch (error) {
+    at("told").textContent = say("failed", {why: error?.message || say("away")});
+  }
+}
+
+// A tag whose address opened the page: any page can open it too, so that a person has to say yes.
+function askAboutTag() {
+  const tagId = shared.get("tag");
+  if (!tagId) {
+    return;
+  }
+  const done = () => {
+    shared.delete("tag");
+    at("tag").hidden = true;
+  };
+  at("tag-id").textContent = tagId;
+  at("tag-no").onclick = done;
+  at("tag-yes").onclick = () => {
+    done();
+    scanned(tagId);
+  };
+  at("tag").hidden = false;
 }
 
 function comesBack() {
@@ -200,6 +239,7 @@ async function turn(box) {
     await subscribe().catch(error => (at("told").textContent = say("no_push", {why: error.message || error.name})));
   }
   reportAgain();
+  await readAgain();
   await stayAwake(() => switches.awake);
   box.dataset.is = box.checked ? "on" : "off";
 }
@@ -210,6 +250,7 @@ const permitted = {
   microphone: () => used({audio: true}),
   location: () => new Promise((resolve, reject) => navigator.geolocation.getCurrentPosition(resolve, reject, {timeout: 20_000})),
   report: () => permitted.location(),
+  tags: async () => (await readTags(() => null))(),
   awake: async () => {
     if (!navigator.wakeLock) {
       throw new Error("wakeLock");

@@ -174,14 +174,15 @@ async def test_a_service_is_called_with_the_rights_of_the_credential(phone: Phon
 async def test_events_are_fired_but_not_the_hubs_own(phone: Phone) -> None:
     heard = list[Any]()
     phone.house.bus.listen("arrived", lambda event: heard.append(event.data))
-    phone.house.bus.listen("tag_scanned", lambda event: heard.append(event.data["tag_id"]))
+    phone.house.bus.listen("tag_scanned", lambda event: heard.append(event.data))
 
     assert (await phone.send("fire_event", {"event_type": "arrived", "event_data": {"who": "anna"}}))[0] == 200
     assert (await phone.send("scan_tag", {"tag_id": "t-1"}))[0] == 200
     own = await phone.send("fire_event", {"event_type": "approval_resolved"})
 
     await until(lambda: len(heard) >= 2)
-    assert heard == [{"who": "anna"}, "t-1"]
+    (device,) = phone.house.entities.registry.devices.values()
+    assert heard == [{"who": "anna"}, {"tag_id": "t-1", "device_id": device.id}]
     assert own[0] == 400
 
 
