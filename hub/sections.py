@@ -40,12 +40,22 @@ from hub.security.network_schema import NETWORK_SCHEMA
 from hub.security.people import PEOPLE_SCHEMA
 from hub.sessions import schema as sessions
 from hub.skills import schema as skills
+from hub.storage.schema import STORAGE_SCHEMA
 from hub.tools import exec_rules, schema as tools
 
 PEOPLE = Section("people", PEOPLE_SCHEMA, critical=True, default=[], description="Who lives here")
 FOLDER = "blueprints"
 SKILLS = "skills"
 NETWORK = Section("network", NETWORK_SCHEMA, default={}, description="What the hub may reach on behalf of others")
+
+STORAGE = Section(
+    "storage",
+    STORAGE_SCHEMA,
+    critical=True,
+    default={},
+    description="Where sessions, messages and runs are kept, if not in files of the home",
+    restart=True,
+)
 
 _MODULES: tuple[ModuleType, ...] = (
     hub_section,
@@ -74,7 +84,7 @@ def core_sections(kinds: Kinds = OUR_KINDS, integrations: IntegrationSections | 
     found: list[Section] = [section for module in _MODULES for section in module.SECTIONS]
     found.insert(1, PEOPLE)
     ours = [*helpers.SECTIONS, *helpers.platform_sections(integrations)]
-    return [*found, *ours, *automation.sections(kinds), NETWORK]
+    return [*found, *ours, *automation.sections(kinds), NETWORK, STORAGE]
 
 
 def cross_checks() -> dict[str, CrossCheck]:

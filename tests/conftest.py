@@ -50,7 +50,7 @@ if not LONG:
     providers._get_local_constants = lambda: providers._local_constants
 
 STARTED_ONCE = re.compile(
-    r"/(matrix|irc|email|litellm|engines)/|[\[-](matrix|irc|email)[\]-]|^tests/test_(?:imports|project)\.py"
+    r"/(matrix|irc|email|litellm|engines|postgresql)/|[\[-](matrix|irc|email)[\]-]|^tests/test_(?:imports|project)\.py"
 )
 """Tests of a server or a library that takes seconds to start, or of our whole tree, which takes seconds to read: one
 worker runs all of a name, so that it starts once."""

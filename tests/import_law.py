@@ -63,6 +63,7 @@ LIGHT = {
     "jinja2": ("template",),
     "msgspec": None,
     "orjson": None,
+    "psycopg": ("storage",),  # in modules that `storage: postgresql:` alone imports
     "ruamel": ("config",),
     "textual": ("cli",),  # in a module that `homarus tui` alone imports
 }
@@ -70,6 +71,7 @@ LIGHT = {
 SCHEMA_LIGHT = {"msgspec", "orjson", "ruamel", "voluptuous"}
 # The node program is a distribution of its own below everything: it imports nothing of ours, and these two packages.
 NODE_NEEDS = {"aiohttp", "cryptography"}
+ON_DEMAND = "hub.storage.postgresql"
 # Packages of an extra: only its integration knows them, since they may not be installed.
 EXTRAS = {
     **dict.fromkeys(("apprise", "chromadb", "docker", "icalendar", "litellm", "markdownify", "mcp"), ("integrations",)),
@@ -77,6 +79,7 @@ EXTRAS = {
     **dict.fromkeys(("aiomqtt", "amqtt", "paho"), ("integrations",)),
     **dict.fromkeys(("nacl", "py_vapid", "pywebpush", "slixmpp", "telegram"), ("integrations",)),
     **dict.fromkeys(("opentelemetry",), ("integrations",)),
+    "psycopg": (ON_DEMAND,),
     "textual": ("hub.messaging.cli.tui_app",),
     "zeroconf": ("integrations",),
 }
@@ -244,6 +247,8 @@ def _from_integration(module: Module, item: Import, modules: Mapping[str, Module
 
 def _weight(module: Module, item: Import) -> str | None:
     top = item.target.partition(".")[0]
+    if item.at_start and item.target.startswith(ON_DEMAND) and not module.name.startswith(ON_DEMAND):
+        return f"{item.target} is for `storage: postgresql:` alone: import it inside the function that uses it"
     if module.name.partition(".")[0] == "node" and top not in {"node", *NODE_NEEDS, *sys.stdlib_module_names}:
         return f"the node program imports {top}; it needs {' and '.join(sorted(NODE_NEEDS))} alone"
     if top == "voluptuous" and not module.name.startswith("hub.core.schema"):

@@ -142,8 +142,9 @@ def test_every_dependency_of_the_core_is_used(imported: Imported) -> None:
 @pytest.mark.parametrize("folder", ["hub", "web"])
 def test_all_that_the_hub_imports_is_a_dependency_of_the_core(folder: str, imported: Imported) -> None:
     project = toml("pyproject.toml")["project"]
-    # The terminal interface is a part of the command line, and an extra.
-    known = declared([*project["dependencies"], *project["optional-dependencies"]["tui"]])
+    # The terminal interface is a part of the command line, the other database one of the storage; both are extras.
+    extras = project["optional-dependencies"]
+    known = declared([*project["dependencies"], *extras["tui"], *extras["postgresql"]])
 
     # Python's own from 3.14 on, and a dependency before that.
     assert imported[folder] - known - {"compression"} == set()

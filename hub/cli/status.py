@@ -57,6 +57,10 @@ def _tell(status: Mapping[str, Any], home: Path) -> None:
     for each in status.get("tried", ()):
         answer = f"answers in {each['duration_ms']} ms" if each["ok"] else str(each["error"])
         click.echo(f"  {each['model']} ({each['credential']}): {answer}")
+    database = status["database"]
+    if "home" in database:
+        away = f"away since {duration(database['away_s'])}" if database["away_s"] is not None else "reached"
+        click.echo(f"Database: {database['database']}, home {database['home']}, {away}")
     click.echo("Agents: " + ", ".join(agent["id"] for agent in status["agents"]))
     for each in _accounts(status):
         click.echo(f"Channel {each['channel']} ({each['accountId']}): {_state(each)}")

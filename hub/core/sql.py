@@ -1,6 +1,7 @@
 """The SQL interface of a database as stores see it: plain statements, in a transaction that the database began.
 
-Which database it is, only `hub.storage` knows. Statements above it are portable: no `INSERT OR`, `rowid`, `PRAGMA` or
+A function that writes may run more than once before it is kept: what it changes besides rows must bear that. Which
+database it is, only `hub.storage` knows. Statements above it are portable: no `INSERT OR`, `rowid`, `PRAGMA` or
 JSON functions, and upserts are `ON CONFLICT (…) DO UPDATE`.
 """
 

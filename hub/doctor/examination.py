@@ -22,10 +22,11 @@ _RANK = {Severity.CRITICAL: 0, Severity.ERROR: 1, Severity.WARNING: 2}
 
 
 class CheckResult(Struct, frozen=True):
-    """The result of one check."""
+    """The result of one check: what is wrong, and what is worth knowing."""
 
     check: Check
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
 
 
 class DoctorReport(Struct, frozen=True):
@@ -55,7 +56,9 @@ class DoctorReport(Struct, frozen=True):
         return {
             "healthy": self.healthy,
             "checks": [
-                {"name": each.check.name, "title": each.check.title, "ok": not each.findings} for each in self.looked
+                {"name": each.check.name, "title": each.check.title, "ok": not each.findings}
+                | ({"notes": list(each.notes)} if each.notes else {})
+                for each in self.looked
             ],
             "findings": [{"check": check.name, **finding.as_dict()} for check, finding in self.findings],
             "fixed": [finding.as_dict() for finding in self.fixed],
@@ -92,15 +95,18 @@ def mend(report: DoctorReport) -> list[Finding]:
 
 
 def _look(context: CheckContext, check: Check) -> CheckResult:
+    notes: tuple[str, ...] = ()
     try:
         found = list(check.look(context))
+        if check.tell is not None:
+            notes = tuple(check.tell(context))
     except (HubError, OSError) as problem:
         told = problem.message if isinstance(problem, HubError) else str(problem)
         found = [error(f"This could not be checked: {told}", str(context.home))]
     except Exception as problem:  # a mistake in one check must not hide what the others find
         _log.exception("the check %s failed", check.name)
         found = [error(f"The check itself failed: {type(problem).__name__}: {problem}", check.name)]
-    return CheckResult(check, tuple(_bounded(found)))
+    return CheckResult(check, tuple(_bounded(found)), notes)
 
 
 def _bounded(found: list[Finding]) -> Iterable[Finding]:

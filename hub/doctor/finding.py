@@ -50,12 +50,14 @@ class Check(Struct, frozen=True):
         name: Short, stable.
         title: The title shown to people.
         look: Returns what it finds; changes nothing.
+        tell: Returns what is worth knowing where nothing is wrong.
         needs_home: Whether it makes sense only when the home directory is there.
     """
 
     name: str
     title: str
     look: Callable[[CheckContext], Iterable[Finding]]
+    tell: Callable[[CheckContext], Iterable[str]] | None = None
     needs_home: bool = True
 
 

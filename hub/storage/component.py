@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from hub.core.component import Component
+from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.repairs import Severity
 from hub.core.stages import Stage
@@ -19,15 +20,20 @@ from hub.storage.recorder import history_stage
 
 
 class StorageComponent(Component):
-    """Both databases."""
+    """Both databases.
+
+    Args:
+        restart: Called when another hub has taken the home over: a new start waits for it, or says so.
+    """
 
     name = "storage"
     sections = frozenset({"hub"})
     in_recovery = True
 
-    def __init__(self, base: Foundation) -> None:
+    def __init__(self, base: Foundation, restart: Callable[[], None]) -> None:
         self._base = base
-        self.db = Database(base.home.hub_db, HUB_MIGRATIONS)
+        self._restart = restart
+        self.db = self._make_database()
         self.history = HistoryStore(
             base.home.history_db,
             retention=self._retention(),
@@ -50,11 +56,30 @@ class StorageComponent(Component):
     def _retention(self) -> Retention:
         return Retention.from_config(self._base.section("hub")["history"])
 
+    def _make_database(self) -> Database:
+        section = self._base.section("storage")
+        if not section:
+            return Database(self._base.home.hub_db, HUB_MIGRATIONS)
+        from hub.storage.opening import make_database
+
+        return make_database(self._base.home, section, self._base.redactor.register)
+
     async def _open(self) -> None:
-        self.db.on_damage(partial(asyncio.get_running_loop().call_soon_threadsafe, self._report_damage))
+        call_soon = asyncio.get_running_loop().call_soon_threadsafe
+        self.db.on_damage(partial(call_soon, self._report_damage))
+        self.db.on_away(lambda error: call_soon(self._report_away, error))
         await self.db.open()
         if self.db.damage is not None:
             self._base.repairs.raise_("storage", "hub_db", phrase("The hub database was damaged"), self.db.damage.text)
+
+    def _report_away(self, error: HubError | None) -> None:
+        if error is None:
+            self._base.repairs.clear("storage", "hub_db")
+            return
+        title = phrase("The hub database cannot be reached")
+        self._base.repairs.raise_("storage", "hub_db", title, error.message, severity=Severity.CRITICAL)
+        if not error.retryable:  # it is another hub's now
+            self._restart()
 
     def _report_damage(self) -> None:
         self._base.repairs.raise_(

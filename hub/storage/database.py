@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hub.core.errors import HubError
 from hub.core.sql import SqlConnection
 from hub.storage.connection import Synchronous, connect
 from hub.storage.damage import (
@@ -23,9 +24,9 @@ from hub.storage.damage import (
 )
 from hub.storage.errors import DatabaseDamaged, NewerSchema, from_os, from_sqlite, is_damage
 from hub.storage.instance_lock import StoreLock
-from hub.storage.readers import READ_LIMIT_S, Readers
+from hub.storage.readers import READ_LIMIT_S, ReadQueue, SqliteReading
 from hub.storage.schema_version import Migration, migrate, refuse_newer, schema_version
-from hub.storage.writer import Writer
+from hub.storage.writer import WriteQueue, Writer
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +57,8 @@ class Database:
         disposable: bool = False,
     ) -> None:
         self.path = path
+        self.place = str(path)
+        """Where it is, for people."""
         self.damage: Damage | None = None
         """The damage found and repaired at opening, for a repair."""
         self.suspect = False
@@ -66,8 +69,10 @@ class Database:
         self._synchronous: Synchronous = synchronous
         self._disposable = disposable
         self._owned = StoreLock(path)
-        self._writer = Writer(path, self._open_for_writing, post_delay_s=post_delay_s, on_damage=self._met_damage)
-        self._readers = Readers(path, self._open_for_reading, self._met_damage)
+        self._writer: WriteQueue = Writer(
+            path, self._open_for_writing, post_delay_s=post_delay_s, on_damage=self._met_damage
+        )
+        self._readers = ReadQueue(path.name, lambda: SqliteReading(path, self._open_for_reading, self._met_damage))
         self._damage_listeners: list[Callable[[], object]] = []
 
     async def open(self) -> None:
@@ -133,6 +138,9 @@ class Database:
     def on_damage(self, listener: Callable[[], object]) -> None:
         """Call `listener`, in a database thread, when a page proves damaged while the file is open."""
         self._damage_listeners.append(listener)
+
+    def on_away(self, listener: Callable[[HubError | None], object]) -> None:
+        """Call `listener` when the database cannot be reached, and when it is back: a file is always there."""
 
     def damaged_copies(self) -> list[Path]:
         """Return the damaged files that were set aside here, oldest first."""

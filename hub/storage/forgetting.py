@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from hub.core.sql import SqlConnection
 
 _WORDS = (
@@ -15,14 +17,17 @@ _WORDS = (
 
 
 def forget_session(connection: SqlConnection, session_key: str, before_ms: int) -> None:
-    """Delete a session's received, sent, run, asked and answered words before a time, and overwrite them in the file.
+    """Delete a session's received, sent, run, asked and answered words before a time, and overwrite them in SQLite.
 
     Args:
         connection: Inside a transaction.
         session_key: The session.
         before_ms: Milliseconds since the epoch.
     """
-    connection.execute("PRAGMA secure_delete = ON")
+    overwrites = isinstance(connection, sqlite3.Connection)
+    if overwrites:
+        connection.execute("PRAGMA secure_delete = ON")
     for statement in _WORDS:
         connection.execute(statement, (session_key, before_ms))
-    connection.execute("PRAGMA secure_delete = OFF")
+    if overwrites:
+        connection.execute("PRAGMA secure_delete = OFF")

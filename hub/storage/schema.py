@@ -1,8 +1,11 @@
-"""Configuration of retention: `hub: history:`."""
+"""Configuration of retention, `hub: history:`, and of the database, `storage:`."""
 
 from __future__ import annotations
 
-from hub.core.schema import Optional, Schema, positive_seconds
+from typing import Any
+
+from hub.core.schema import All, AnyOf, Match, Optional, Required, Schema, positive_seconds, secret
+from hub.core.secret import Secret
 
 EVENTS_S = 7 * 86_400.0
 STATES_S = 30 * 86_400.0
@@ -17,5 +20,34 @@ HISTORY_SCHEMA = Schema(
         Optional(
             "traces", default=TRACES_S, description="How long traces of automations and of runs are kept, such as 30d."
         ): positive_seconds,
+    }
+)
+
+DEFAULT_HOME = "home"
+
+
+def _named(value: Any) -> dict[str, Any]:
+    return {"url": value, "home": DEFAULT_HOME} if isinstance(value, Secret) else value
+
+
+STORAGE_SCHEMA = Schema(
+    {
+        Optional(
+            "postgresql",
+            description="The address of a PostgreSQL database, best as !secret NAME, or a mapping with its url",
+        ): All(
+            AnyOf(
+                secret,
+                {
+                    Required(
+                        "url", description="postgresql://user:password@host:5432/name, best as !secret NAME"
+                    ): secret,
+                    Optional(
+                        "home", default=DEFAULT_HOME, description="Of several homes in one database, this one"
+                    ): Match(r"^[a-z0-9][a-z0-9_-]{0,62}$", msg="expected a name of small letters, digits, - and _"),
+                },
+            ),
+            _named,
+        ),
     }
 )

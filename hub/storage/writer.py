@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -19,7 +20,7 @@ from hub.storage.errors import from_sqlite, is_damage, query_failed
 
 _log = logging.getLogger(__name__)
 
-Work = Callable[[sqlite3.Connection], Any]
+Work = Callable[[Any], Any]
 OnDamage = Callable[[sqlite3.Error], None]
 
 BATCH_LIMIT = 500
@@ -30,45 +31,29 @@ IDLE_S = 0.5
 CHECKPOINT_COMMITS = 50
 
 
-class _Job(Struct, eq=False):
+class Job(Struct, eq=False):
+    """A piece of work, and who waits for it: nobody, when it was posted."""
+
     work: Work
     future: asyncio.Future[Any] | None
 
 
-_Outcome = tuple[_Job, Any, BaseException | None]
+Outcome = tuple[Job, Any, BaseException | None]
 
 
-class _Lost(Exception):
-    """The transaction of a batch was lost: none of it was kept."""
-
-
-class Writer:
-    """Runs work in its thread, each piece under a savepoint, and replies after the commit.
+class WriteQueue(ABC):
+    """Hands work to a thread of its own, in order, and answers after the commit.
 
     Args:
-        path: Named in errors and logs.
-        open_connection: Called in the thread; its exceptions are raised by `start`.
+        name: Of the database, in errors, logs and threads.
         post_delay_s: How long posted work may wait for company, seconds.
-        on_damage: Called, in the thread, with each error that means the file is damaged.
-        statement_limit_s: How long the statements of one piece of work may take, seconds.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        open_connection: Callable[[], sqlite3.Connection],
-        *,
-        post_delay_s: float,
-        on_damage: OnDamage,
-        statement_limit_s: float = STATEMENT_LIMIT_S,
-    ) -> None:
-        self._path = path
-        self._open_connection = open_connection
+    def __init__(self, name: str, *, post_delay_s: float) -> None:
+        self._name = name
         self._post_delay_s = post_delay_s
-        self._on_damage = on_damage
-        self._statement_limit_s = statement_limit_s
-        self._queue: SimpleQueue[list[_Job] | None] = SimpleQueue()
-        self._posted: list[_Job] = []
+        self._queue: SimpleQueue[list[Job] | None] = SimpleQueue()
+        self._posted: list[Job] = []
         self._due = False
         # Each is counted in one thread only: the event loop's, and the writer's.
         self._given = 0
@@ -78,8 +63,6 @@ class Writer:
         self._ended: asyncio.Future[None] | None = None
         self._accepts = False
         self._stopping = False
-        self._deadline = 0.0
-        self._commits_unfolded = 0
         self.commits = 0
         self.rejected = 0
 
@@ -91,13 +74,13 @@ class Writer:
         loop = self._loop = asyncio.get_running_loop()
         opened: asyncio.Future[None] = loop.create_future()
         self._ended = loop.create_future()
-        self._thread = Thread(target=self._run, args=(opened,), name=f"writer of {self._path.name}", daemon=True)
+        self._thread = Thread(target=self._run, args=(opened,), name=f"writer of {self._name}", daemon=True)
         self._thread.start()
         await asyncio.shield(opened)
         self._accepts = True
 
     async def stop(self) -> None:
-        """Flush pending work, checkpoint the log, and end the thread; a second call does nothing.
+        """Flush pending work and end the thread; a second call does nothing.
 
         Cancelling it leaves the thread to finish by itself.
         """
@@ -118,16 +101,16 @@ class Writer:
         """
         loop = self._loop
         if not self._accepts or loop is None:
-            raise Unavailable(f"{self._path.name} is closed and accepts no more writes")
+            raise Unavailable(f"{self._name} is closed and accepts no more writes")
         if self._given - self._taken >= WAITING_LIMIT:
             self.rejected += 1
             raise LimitExceeded(
-                f"{WAITING_LIMIT} writes already wait for {self._path.name}; the disk does not keep up",
+                f"{WAITING_LIMIT} writes already wait for {self._name}; it does not keep up",
                 retry_after_s=1.0,
             )
         future: asyncio.Future[Any] = loop.create_future()
         self._given += 1
-        self._posted.append(_Job(work, future))
+        self._posted.append(Job(work, future))
         self._hand_over()
         return future
 
@@ -144,7 +127,7 @@ class Writer:
             self._tell(self.post, work)
             return True
         self._given += 1
-        self._posted.append(_Job(work, None))
+        self._posted.append(Job(work, None))
         if not self._due:
             self._due = True
             loop.call_later(self._post_delay_s, self._hand_over_due)
@@ -165,39 +148,46 @@ class Writer:
 
     # --- below: in the thread ---
 
+    @abstractmethod
+    def _open(self) -> None:
+        """Open the connection; what it raises, `start` raises."""
+
+    @abstractmethod
+    def _commit(self, batch: list[Job]) -> list[Outcome]:
+        """Do a batch in order and return what came of each, once it is durable; raises nothing."""
+
+    @abstractmethod
+    def _shut(self) -> None:
+        """Close the connection; raises nothing."""
+
     def _run(self, opened: asyncio.Future[None]) -> None:
         try:
-            connection = self._open_connection()
+            self._open()
         except BaseException as error:  # passed to the waiter of the opening
             self._tell(_fail, opened, error)
             self._tell(_succeed, self._ended, None)
             return
-        connection.set_progress_handler(self._overdue, STATEMENT_CHECK_STEPS)
         self._tell(_succeed, opened, None)
         try:
-            self._serve(connection)
+            self._serve()
         finally:
             self._accepts = False
             self._refuse_rest()
-            try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                connection.close()
-            except sqlite3.Error as error:
-                _log.warning("%s was not closed tidily (%s); its log is read at the next start", self._path, error)
+            self._shut()
             self._tell(_succeed, self._ended, None)
 
-    def _serve(self, connection: sqlite3.Connection) -> None:
+    def _serve(self) -> None:
         while True:
-            batch, last = self._collect(connection)
+            batch, last = self._collect()
             if batch:
-                self._tell(_answer, self._commit(connection, batch))
+                self._tell(answer, self._commit(batch))
             if last:
                 return
 
-    def _collect(self, connection: sqlite3.Connection) -> tuple[list[_Job], bool]:
+    def _collect(self) -> tuple[list[Job], bool]:
         """Return the next batch, and whether it is the last."""
-        more = self._next(connection)
-        batch: list[_Job] = []
+        more = self._next()
+        batch: list[Job] = []
         while more is not None:
             batch += more
             self._taken += len(more)
@@ -209,7 +199,76 @@ class Writer:
                 return batch, False
         return batch, True
 
-    def _next(self, connection: sqlite3.Connection) -> list[_Job] | None:
+    def _next(self) -> list[Job] | None:
+        """Wait for work."""
+        return self._queue.get()
+
+    def _refuse_rest(self) -> None:
+        while True:
+            try:
+                jobs = self._queue.get_nowait()
+            except Empty:
+                return
+            error = Unavailable(f"{self._name} was closed before this was written")
+            self._tell(answer, [(job, None, error) for job in jobs or ()])
+
+    def _tell(self, callback: Callable[..., object], *arguments: Any) -> None:
+        loop = self._loop
+        if loop is None:
+            return
+        try:
+            loop.call_soon_threadsafe(callback, *arguments)
+        except RuntimeError:
+            _log.debug("the event loop ended before %s could answer", self._name)
+
+
+class _Lost(Exception):
+    """The transaction of a batch was lost: none of it was kept."""
+
+
+class Writer(WriteQueue):
+    """Runs work in its thread, each piece under a savepoint, and replies after the commit.
+
+    Args:
+        path: Named in errors and logs.
+        open_connection: Called in the thread; its exceptions are raised by `start`.
+        post_delay_s: How long posted work may wait for company, seconds.
+        on_damage: Called, in the thread, with each error that means the file is damaged.
+        statement_limit_s: How long the statements of one piece of work may take, seconds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        open_connection: Callable[[], sqlite3.Connection],
+        *,
+        post_delay_s: float,
+        on_damage: OnDamage,
+        statement_limit_s: float = STATEMENT_LIMIT_S,
+    ) -> None:
+        super().__init__(path.name, post_delay_s=post_delay_s)
+        self._path = path
+        self._open_connection = open_connection
+        self._connection: sqlite3.Connection
+        self._on_damage = on_damage
+        self._statement_limit_s = statement_limit_s
+        self._deadline = 0.0
+        self._commits_unfolded = 0
+
+    # --- below: in the thread ---
+
+    def _open(self) -> None:
+        self._connection = self._open_connection()
+        self._connection.set_progress_handler(self._overdue, STATEMENT_CHECK_STEPS)
+
+    def _shut(self) -> None:
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.close()
+        except sqlite3.Error as error:
+            _log.warning("%s was not closed tidily (%s); its log is read at the next start", self._path, error)
+
+    def _next(self) -> list[Job] | None:
         """Wait for work; when idle, checkpoint the log so that no commit has to."""
         if self._commits_unfolded >= CHECKPOINT_COMMITS:
             try:
@@ -217,13 +276,14 @@ class Writer:
             except Empty:
                 self._commits_unfolded = 0
                 try:
-                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                    self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 except sqlite3.Error as error:
                     _log.warning("the log of %s was not folded back (%s); it is tried again later", self._path, error)
         return self._queue.get()
 
-    def _commit(self, connection: sqlite3.Connection, batch: list[_Job]) -> list[_Outcome]:
-        outcomes: list[_Outcome] = []
+    def _commit(self, batch: list[Job]) -> list[Outcome]:
+        connection = self._connection
+        outcomes: list[Outcome] = []
         try:
             for job in batch:
                 if job.future is None or not job.future.cancelled():
@@ -239,7 +299,7 @@ class Writer:
             return [(job, None, failure) for job in batch]
         return outcomes
 
-    def _apply(self, connection: sqlite3.Connection, job: _Job) -> _Outcome:
+    def _apply(self, connection: sqlite3.Connection, job: Job) -> Outcome:
         """Run one piece of work: the first begins the transaction, each other one runs under a savepoint."""
         self._deadline = time.monotonic() + self._statement_limit_s
         first = not connection.in_transaction
@@ -258,7 +318,7 @@ class Writer:
                 connection.execute("RELEASE work")
             return job, None, self._explain(error)
         if not connection.in_transaction:
-            raise _Lost from RuntimeError(f"{_name(job.work)} ended the transaction it ran in; it must not")
+            raise _Lost from RuntimeError(f"{work_name(job.work)} ended the transaction it ran in; it must not")
         if not first:
             connection.execute("RELEASE work")
         return job, result, None
@@ -290,33 +350,16 @@ class Writer:
         except sqlite3.Error as error:
             _log.error("rolling back in %s failed: %s", self._path, error)
 
-    def _refuse_rest(self) -> None:
-        while True:
-            try:
-                jobs = self._queue.get_nowait()
-            except Empty:
-                return
-            error = Unavailable(f"{self._path.name} was closed before this was written")
-            self._tell(_answer, [(job, None, error) for job in jobs or ()])
-
     def _overdue(self) -> int:
         return int(time.monotonic() > self._deadline)
 
-    def _tell(self, callback: Callable[..., object], *arguments: Any) -> None:
-        loop = self._loop
-        if loop is None:
-            return
-        try:
-            loop.call_soon_threadsafe(callback, *arguments)
-        except RuntimeError:
-            _log.debug("the event loop ended before %s could answer", self._path.name)
 
-
-def _answer(outcomes: list[_Outcome]) -> None:
+def answer(outcomes: list[Outcome]) -> None:
+    """Tell those who wait what came of their work."""
     for job, result, error in outcomes:
         if job.future is None:
             if error is not None:
-                _log.error("a posted write (%s) failed: %s", _name(job.work), error, exc_info=error)
+                _log.error("a posted write (%s) failed: %s", work_name(job.work), error, exc_info=error)
         elif job.future.done():
             continue
         elif error is not None:
@@ -335,5 +378,6 @@ def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
         future.set_exception(error)
 
 
-def _name(work: Work) -> str:
+def work_name(work: Work) -> str:
+    """Return the name of a piece of work, for errors."""
     return f"{getattr(work, '__module__', '?')}.{getattr(work, '__qualname__', repr(work))}"

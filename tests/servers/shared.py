@@ -7,6 +7,7 @@ from functools import cache
 
 from tests.servers.mail_server import Dovecot
 from tests.servers.ngircd import Ngircd
+from tests.servers.postgresql import PostgresqlServer
 from tests.servers.prosody import Prosody
 from tests.servers.synapse import Synapse
 
@@ -29,6 +30,12 @@ def ngircd() -> Ngircd:
 def prosody() -> Prosody:
     """An XMPP server."""
     return _RUNNING.enter_context(Prosody())
+
+
+@cache
+def postgresql() -> PostgresqlServer:
+    """A database server."""
+    return _RUNNING.enter_context(PostgresqlServer())
 
 
 @cache

@@ -89,6 +89,8 @@ def _tell(home: Path, report: DoctorReport, *, fix: bool) -> None:
     for each in report.looked:
         mark = click.style("look", fg="yellow") if each.findings else click.style("ok  ", fg="green")
         click.echo(f"{mark}  {each.check.title}")
+        for note in each.notes:
+            click.echo(f"      {note}")
     for finding in report.fixed:
         click.echo(f"\nmended: {finding.where}")
     for _, finding in report.findings:

@@ -49,15 +49,17 @@ def verify(home: Path, as_json: bool) -> None:
     Example:
       homarus audit verify
     """
+    from hub.cli.configured import check_home
     from hub.storage.audit_log import FOLDER, HEAD, NO_HEAD, Head, verify as verify_log
     from hub.storage.homedir import Home
-    from hub.storage.inspection import read_meta
+    from hub.storage.opening import read_meta
 
     files = Home(home)
     try:
+        section = check_home(home).config.or_default("storage")
         # The last hash first: the log is never behind it, even while a hub writes.
-        head = read_meta(files.hub_db, HEAD)
-        restored = head is None and read_meta(files.hub_db, "restored_ms") is not None
+        head = read_meta(files, section, HEAD)
+        restored = head is None and read_meta(files, section, "restored_ms") is not None
         found = verify_log(files.storage / FOLDER, None if head is None else Head.decode(head))
     except HubError as error:
         raise CommandFailed(error.message, Exit.FINDINGS) from error

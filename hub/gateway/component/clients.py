@@ -302,6 +302,7 @@ class ClientsComponent(Component):
             session_defaults=self._session_defaults,
             health=self._health,
             waiting=self._waiting,
+            database=needs.db.status,
         )
 
     async def _models_status(self) -> dict[str, Any]:
@@ -333,5 +334,5 @@ class ClientsComponent(Component):
             "channelOrder": list(channels),
             "channelLabels": {name: name for name in channels},
             "defaultAgentId": self._agents.default().id,
-            "sessions": {"path": str(needs.db.path), "count": len(needs.sessions.list()), "recent": []},
+            "sessions": {"path": needs.db.place, "count": len(needs.sessions.list()), "recent": []},
         }

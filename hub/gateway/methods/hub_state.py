@@ -36,6 +36,7 @@ class HubFacts(Struct, frozen=True):
         session_defaults: Of the handshake's snapshot.
         health: Further facts of `health`: channels, and how many sessions there are.
         waiting: What waits in the outbox, and why.
+        database: Where the hub database is, and its counters.
     """
 
     integrations: Facts
@@ -45,10 +46,11 @@ class HubFacts(Struct, frozen=True):
     session_defaults: Facts
     health: Facts
     waiting: Callable[[], Awaitable[list[dict[str, Any]]]]
+    database: Facts
 
     def in_recovery(self) -> HubFacts:
         """Return the facts of a hub in recovery mode, which has no agents."""
-        return HubFacts(self.integrations, list, _no_models, lambda: {"count": 0}, dict, dict, _nothing)
+        return HubFacts(self.integrations, list, _no_models, lambda: {"count": 0}, dict, dict, _nothing, self.database)
 
 
 async def _no_models() -> dict[str, Any]:
@@ -129,6 +131,7 @@ class HubState:
             "models": await self.facts.models(),
             "sessions": self.facts.sessions(),
             "waiting": await self.facts.waiting(),
+            "database": self.facts.database(),
             "repairs": [repair.as_dict() for repair in self._repairs.all()],
         }
         redactor = gateway.broadcast.redactor

@@ -1,0 +1,118 @@
+"""A real PostgreSQL server, from the system's package: on a Unix socket only, in memory where there is room."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+
+START_LIMIT_S = 60.0
+OWNER = "homarus"
+PASSWORD = "a-very-good-password"
+_SETTINGS = """
+listen_addresses = ''
+fsync = off
+synchronous_commit = on
+full_page_writes = off
+shared_buffers = 32MB
+max_connections = 200
+autovacuum_naptime = 10min
+"""
+_WHO = """
+local all locked scram-sha-256
+local all all trust
+"""
+
+
+class PostgresqlServer:
+    """Runs one server in a process of its own; it can be killed and started again."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        self._data = self.folder / "data"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._databases = 0
+        # The server refuses to run as root.
+        self._user = {"user": _somebody(), "group": "nogroup"} if os.getuid() == 0 else {}
+
+    def __enter__(self) -> Self:
+        if self._user:
+            os.chown(self.folder, pwd.getpwnam(str(self._user["user"])).pw_uid, -1)
+        initdb = (_program("initdb"), "-D", str(self._data), "-U", OWNER, "--no-sync", "--locale=C.UTF-8", "-E", "UTF8")
+        subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd="/", **self._user)  # type: ignore[call-overload]
+        with (self._data / "postgresql.conf").open("a") as settings:
+            settings.write(f"{_SETTINGS}unix_socket_directories = '{self.folder}'\n")
+        (self._data / "pg_hba.conf").write_text(_WHO)
+        self.start()
+        self.execute(f"CREATE USER locked PASSWORD '{PASSWORD}'")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start it, unless it runs, and wait until it lets somebody in."""
+        if self._process is not None:
+            return
+        program = (_program("postgres"), "-D", str(self._data))
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(program, stdout=log, stderr=log, cwd="/", **self._user)  # type: ignore[call-overload]
+        end = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < end and self._process.poll() is None:
+            with suppress(psycopg.OperationalError):
+                self.execute("SELECT 1")
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"PostgreSQL did not start:\n{(self.folder / 'log').read_text()[-4000:]}")
+
+    def kill(self) -> None:
+        """End it at once, with all connections, as a machine that fails does."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGQUIT)
+            self._process.wait()
+            self._process = None
+
+    def url(self, database: str, *, user: str = OWNER, password: str = "") -> str:
+        """Return the address of a database."""
+        secret = f":{password}" if password else ""
+        return f"postgresql://{user}{secret}@/{database}?host={self.folder}"
+
+    def execute(self, statement: str, database: str = "postgres") -> list[Any]:
+        """Run a statement as the owner of everything; return its rows."""
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def new_database(self, template: str = "template0") -> str:
+        """Make a database; return its name."""
+        self._databases += 1
+        name = f"test_{os.getpid()}_{self._databases}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
+        return name
+
+
+def _program(name: str) -> str:
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
+    program = str(found[-1]) if found else shutil.which(name)
+    assert program is not None, "PostgreSQL is not installed: script/system-package postgresql 'try the database'"
+    return program
+
+
+def _somebody() -> str:
+    """Return a user without rights."""
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        return "nobody"
