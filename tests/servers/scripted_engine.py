@@ -27,7 +27,7 @@ ANSWERS = 4
 """The worker's copy of its standard output."""
 WAKE_ILLS = (b"crash", b"slow")
 """In sound in which wake words are looked for."""
-ILLS = ("crash", "killed", "hang", "babble", "refuse", "print")
+ILLS = ("crash", "killed", "hang", "think", "babble", "refuse", "print")
 
 
 class Mouth:
@@ -47,6 +47,8 @@ class Mouth:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "hang":
                 time.sleep(600)
+            case "think":
+                time.sleep(1)
             case "babble":
                 os.write(ANSWERS, b"\xff" * 64)
             case "refuse":

@@ -192,15 +192,18 @@ class EngineProcess:
         return f"{self.name} {how}: {said or error}; the next request starts it again"
 
     async def _end(self) -> None:
-        process, self._process = self._process, None
+        process = self._process
         if process is None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
         if self._errors is not None:
             await asyncio.wait({self._errors}, timeout=1.0)
             self._errors.cancel()
+        if self._process is process:  # until here, so that whoever is cancelled leaves the rest to the next
+            self._process = None
 
     async def _end_idle(self) -> None:
         await self._clock.sleep(self._idle_s)

@@ -126,7 +126,7 @@ async def test_a_cancelled_request_leaves_its_process_to_others_unless_it_hangs(
 ) -> None:
     before = await process_of(provider)
     (engine,) = provider._engines.values()
-    unwanted = asyncio.create_task(provider.speak(WHO))
+    unwanted = asyncio.create_task(provider.speak(replace(WHO, text="think")))
     await until(lambda: engine.waiting == 1)
     unwanted.cancel()
     assert await process_of(provider) == before

