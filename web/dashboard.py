@@ -442,6 +442,7 @@ class Dashboard:
 
     def _load_voice(self) -> Callable[[], VoicePage]:
         from web.devices.voice_page import VoicePage
+        from web.devices.voice_settings import VoiceSettingsPage
 
         def make() -> VoicePage:
             hub = self._hub
@@ -449,7 +450,17 @@ class Dashboard:
                 self._renderer,
                 self._client,
                 hub.satellites_here(),
+                hub.models,
                 language_of=lambda id: self._language_of_person(id) or str(self._setting("language", "en")),
+            )
+            page.settings = VoiceSettingsPage(
+                self._renderer,
+                self._client,
+                hub.satellites_here(),
+                hub.config,
+                lambda: hub.people,
+                page.engines,
+                self._put_into_force,
             )
             self._unsubscribe += page.keep_true(hub.bus, self._live.changed)
             return page

@@ -111,9 +111,17 @@ class HostModels:
     def __init__(self, registry: ModelRegistry, registrations: Registrations) -> None:
         self._registry, self._registrations = registry, registrations
 
-    def add(self, api: str, factory: Factory, *, provides: bool = False, speaks: bool = False) -> Callable[[], Any]:
+    def add(
+        self,
+        api: str,
+        factory: Factory,
+        *,
+        provides: bool = False,
+        speaks: bool = False,
+        lists_speech: bool = False,
+    ) -> Callable[[], Any]:
         """Serve the providers whose `api:` is this one; see `ModelRegistry.register_api`."""
-        undo = self._registry.register_api(api, factory, provides=provides, speaks=speaks)
+        undo = self._registry.register_api(api, factory, provides=provides, speaks=speaks, lists_speech=lists_speech)
         return self._registrations.keep(undo)
 
     @property

@@ -29,7 +29,7 @@ from hub.models.contract import (
     UsageEvent,
 )
 from hub.models.health import Health
-from hub.models.speech import CanSpeak, SpeechRequest
+from hub.models.speech import CanListSpeech, CanSpeak, SpeechModel, SpeechRequest
 from hub.models.thinking import is_thinking_refusal, lower_level
 from hub.models.transcription import CanTranscribe
 
@@ -166,6 +166,13 @@ class ManagedProvider:
             raise InvalidRequest(f"{self.name} cannot speak: name a model of another provider in speech.model")
         with self._counted():
             return await self.inner.speak(request)
+
+    async def speech_models(self) -> list[SpeechModel]:
+        """See `CanListSpeech.speech_models`; none of a provider that does not say."""
+        if not isinstance(self.inner, CanListSpeech):
+            return []
+        with self._counted():
+            return await self.inner.speech_models()
 
     @contextmanager
     def _counted(self) -> Iterator[None]:

@@ -30,6 +30,7 @@ from hub.models.provider_pool import Factory, ProviderPool
 from hub.models.resolved import Resolved
 from hub.models.schema import MODELS_SCHEMA
 from hub.models.selection import Choice, Option, choose_auto, choose_named
+from hub.models.speech import SpeechModel
 from hub.models.vendors import OLLAMA
 
 EVENT_MODELS_CHANGED = "models_changed"
@@ -82,6 +83,7 @@ class ModelRegistry:
         self._tokens = tokens
         self._of_apis: set[str] = set()
         self._speech_api: str | None = None
+        self._speech_apis: set[str] = set()
         self._providers = self._read()
         self.infos = ModelInfos(clock)
         """The known properties of models."""
@@ -123,7 +125,13 @@ class ModelRegistry:
         self._changed("configuration")
 
     def register_api(
-        self, api: str, factory: Factory, *, provides: bool = False, speaks: bool = False
+        self,
+        api: str,
+        factory: Factory,
+        *,
+        provides: bool = False,
+        speaks: bool = False,
+        lists_speech: bool = False,
     ) -> Callable[[], None]:
         """Register an API of providers.
 
@@ -132,6 +140,7 @@ class ModelRegistry:
             factory: Makes a provider from its name and configuration; must not block.
             provides: Whether it brings a provider of its own name, which is never chosen for `auto`.
             speaks: Whether that provider hears and speaks wherever no model is named for it.
+            lists_speech: Whether its providers say by what they hear and speak (`CanListSpeech`).
 
         Returns:
             A function that removes it again, and releases its providers when they are idle.
@@ -142,6 +151,8 @@ class ModelRegistry:
             self._providers = self._read()
         if speaks:
             self._speech_api = api
+        if lists_speech:
+            self._speech_apis.add(api)
         self.pool.drop_api(api, self._providers.values())
         self._changed("api")
 
@@ -155,6 +166,7 @@ class ModelRegistry:
         """Unregister an API, whoever added it; its providers close when they are idle."""
         if self._speech_api == api:
             self._speech_api = None
+        self._speech_apis.discard(api)
         if self.pool.factories.pop(api, None) is not None:
             self.pool.drop_api(api, self._providers.values())
             self._changed("api")
@@ -175,6 +187,23 @@ class ModelRegistry:
     def speech_ref(self) -> str | None:
         """The model that hears and speaks where none is named for it; None without one."""
         return f"{self._speech_api}/{AUTO}" if self._speech_api is not None else None
+
+    def speech_providers(self) -> Sequence[str]:
+        """Return the names of the providers that say by what they hear and speak."""
+        return [name for name, config in self._providers.items() if config.api in self._speech_apis]
+
+    async def speech_models(self, name: str) -> Sequence[SpeechModel]:
+        """Return by what a provider hears and speaks.
+
+        Raises:
+            HubError: It cannot say.
+        """
+        return await self.pool.provider(self._providers[name]).speech_models()
+
+    def address_of(self, name: str) -> str:
+        """Return the address of a provider; empty if it has none, or is part of the hub."""
+        config = self._providers.get(name)
+        return (config.base_url or "") if config is not None else ""
 
     def secrets(self) -> tuple[Secret, ...]:
         """Return the keys and header values in use, so that they can be kept out of logs and transcripts."""

@@ -61,6 +61,34 @@ class SpeechRequest(Struct, frozen=True):
     language: str | None = None
 
 
+class SpeechModel(Struct, frozen=True):
+    """A model that hears, or a voice that speaks.
+
+    Attributes:
+        languages: That it knows, by ISO 639-1 codes; empty for many, or unknown ones.
+        is_usual: Whether it is what does where nothing is chosen.
+    """
+
+    id: str
+    hears: bool = False
+    speaks: bool = False
+    languages: tuple[str, ...] = ()
+    is_usual: bool = False
+
+
+@runtime_checkable
+class CanListSpeech(Protocol):
+    """A provider that says which of its models hear, and which speak."""
+
+    async def speech_models(self) -> list[SpeechModel]:
+        """Return what can be used now.
+
+        Raises:
+            HubError: It cannot be reached, or nothing is installed.
+        """
+        ...
+
+
 @runtime_checkable
 class CanSpeak(Protocol):
     """A provider that turns text into recordings."""

@@ -196,12 +196,14 @@ class SatelliteView(Struct, frozen=True):
 
     Attributes:
         area_id: Its room.
+        trouble: Why it does not listen for its wake words, for people.
     """
 
     info: SatelliteInfo
     stage: Stage
     is_connected: bool
     area_id: str | None
+    trouble: str = ""
 
 
 class VoiceTurn(Struct, frozen=True):

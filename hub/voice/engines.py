@@ -46,6 +46,11 @@ class VoiceEngines:
     ) -> None:
         self._models, self._clock, self._usual_ear, self._speech = models, clock, usual_ear, speech
 
+    @property
+    def usual(self) -> tuple[str | None, str | None]:
+        """What hears and what speaks in messages, where no satellite is concerned."""
+        return self.ear(SatelliteSettings()), self.mouth(SatelliteSettings())[0]
+
     def ear(self, settings: SatelliteSettings) -> str | None:
         """Return the model that hears; None if there is none."""
         return settings.transcription_model or self._usual_ear() or self._models.speech_ref
@@ -88,15 +93,20 @@ class VoiceEngines:
             HubError: Nothing speaks.
         """
         try:
-            return await self._spoken(text, *self.mouth(settings), language)
+            return await self.spoken_by(*self.mouth(settings), text, language)
         except HubError as error:
             local = self._models.speech_ref
             if local is None:
                 raise
             _log.warning("what should speak failed, and %s speaks instead: %s", FLOOR, error.message)
-            return await self._spoken(text, f"{local.rpartition('/')[0]}/{FLOOR}", "", language)
+            return await self.spoken_by(f"{local.rpartition('/')[0]}/{FLOOR}", "", text, language)
 
-    async def _spoken(self, text: str, ref: str | None, voice: str, language: str | None) -> Sound:
+    async def spoken_by(self, ref: str | None, voice: str, text: str, language: str | None) -> Sound:
+        """Return a text as sound by one model and no other.
+
+        Raises:
+            HubError: It failed, or took too long.
+        """
         late = phrase("what speaks did not answer within {seconds} s", seconds=int(SPEAKING_S))
         speaking = speak(self._models, ref, text, voice, "wav", language)
         data = await within(self._clock, speaking, SPEAKING_S, late)

@@ -7,6 +7,8 @@ import logging
 from collections import deque
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from hub.core.clock import Clock
 from hub.core.errors import HubError, TimedOut, Unavailable
 from hub.core.phrases import phrase
@@ -17,7 +19,7 @@ from hub.voice.contract import CanChooseWakeWords, Satellite, SatelliteInfo, Sou
 from hub.voice.engines import VoiceEngines, within
 from hub.voice.mouth import Mouth, Utterance, joined
 from hub.voice.segmenter import PCM, Segmenter, SpeechBegan
-from hub.voice.settings import VoiceSettings
+from hub.voice.settings import SatelliteSettings, VoiceSettings
 from hub.voice.turn import Outcome, Turn, asks_back, is_stop
 from hub.voice.wake import SoundStream, WakeEngines
 
@@ -92,8 +94,8 @@ class SatelliteLine:
     def __init__(self, satellite: Satellite, home: LineHome) -> None:
         self.satellite = satellite
         self._home, self._clock, self._tasks = home, home.clock, home.tasks
-        self.info: SatelliteInfo = satellite.info
-        self.settings = home.settings.of(self.info)
+        self.settings = home.settings.of(satellite.info)
+        self.info = _named(satellite.info, self.settings)
         self.stage = Stage.IDLE
         self.is_connected = False
         self.turn: Turn | None = None
@@ -203,7 +205,8 @@ class SatelliteLine:
 
     def configure(self) -> None:
         """Take over the settings."""
-        before, self.settings = self.settings, self._home.settings.of(self.info)
+        before, self.settings = self.settings, self._home.settings.of(self.satellite.info)
+        self.info = _named(self.satellite.info, self.settings)
         if before.wake_words != self.settings.wake_words:
             self._choose_wake_words()
         self.listen_for_words()
@@ -539,6 +542,10 @@ class SatelliteLine:
         if words and isinstance(satellite, CanChooseWakeWords):
             known = [each for each in words if each in self.info.wake_words]
             self._tasks.spawn(satellite.choose_wake_words(known), name=f"wake words of {self.info.id}")
+
+
+def _named(info: SatelliteInfo, settings: SatelliteSettings) -> SatelliteInfo:
+    return replace(info, name=settings.name or info.name)
 
 
 def _cut_short(turn: Turn, cut: Utterance) -> str:

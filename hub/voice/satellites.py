@@ -382,7 +382,9 @@ class SatelliteRegistry:
 
     def _view(self, line: SatelliteLine) -> SatelliteView:
         area = self._area(line)
-        return SatelliteView(line.info, line.stage, line.is_connected, area[0] if area is not None else None)
+        return SatelliteView(
+            line.info, line.stage, line.is_connected, area[0] if area is not None else None, line.trouble
+        )
 
     def _area(self, line: SatelliteLine) -> tuple[str, str] | None:
         """Return the id and the name of a satellite's room: of its settings, its entity, or its device."""

@@ -69,6 +69,7 @@ SATELLITE_KEYS: Mapping[Any, Any] = {
                 {
                     Required("id", description="Its id, such as kitchen of assist_satellite.kitchen."): slug,
                     **_KEYS,
+                    Optional("name", description="What it is called; as it says itself if omitted."): _NAME,
                     Optional(
                         "person", description="Whose words it says, without an owner's rights; else anybody's."
                     ): slug,

@@ -26,6 +26,7 @@ class SatelliteSettings(Struct, frozen=True):
         sounds: Whether short sounds tell that it listens, or that something failed.
         follow_up: Whether it listens on when an answer asks.
         barge_in: Whether speaking breaks off what it says, where it sends all that it hears.
+        name: What it is called; empty is as it says itself.
         person: Id of the person who speaks there; None is a room's, in which anybody may.
         area: Id or name of its room, in place of that of its device.
         personal: Whether what belongs to one person is told there; None is where the device itself is a person's.
@@ -43,6 +44,7 @@ class SatelliteSettings(Struct, frozen=True):
     sounds: bool = True
     follow_up: bool = True
     barge_in: bool = True
+    name: str = ""
     person: str | None = None
     area: str | None = None
     personal: bool | None = None

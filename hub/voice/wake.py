@@ -118,6 +118,10 @@ class WakeEngines:
 
         return remove
 
+    def all(self) -> Sequence[WakeEngine]:
+        """Return all engines."""
+        return tuple(self._engines)
+
     async def known(self) -> tuple[Mapping[WakeEngine, Sequence[WakeWord]], Sequence[str]]:
         """Return what each engine knows, and why others cannot say."""
         found: dict[WakeEngine, Sequence[WakeWord]] = {}

@@ -138,7 +138,14 @@ class VoiceHome(HubFixture):
 
     clock: ManualClock
 
-    def __init__(self, folder: Path, base_url: str, sections: Mapping[str, Any] | None = None, *further: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        base_url: str,
+        sections: Mapping[str, Any] | None = None,
+        *further: str,
+        files: Mapping[str, str] | None = None,
+    ) -> None:
         self.ears = Ears()
         models = scripted_model(base_url)
         models["providers"]["voice"] = {"api": API}
@@ -146,6 +153,7 @@ class VoiceHome(HubFixture):
             folder,
             base_url,
             sections={"people": PEOPLE, "models": models, **(sections or {})},
+            files=files,
             integrations=("openai_compatible", "webchat", *further),
             clock=ManualClock(),
         )

@@ -112,6 +112,7 @@ PAGES = {
     "/devices/phones": ["/devices/phones"],
     "/devices/connected": ["/devices/connected"],
     "/devices/voice": ["/devices/voice"],
+    "/devices/voice/settings": ["/devices/voice/settings"],
     "/tools/integrations": ["/tools/integrations"],
     "/tools/skills": ["/tools/skills", "/tools/skills?skill=shopping-list"],
     "/timeline": ["/timeline", "/timeline?kind=automation", "/timeline?outcome=did_not_run"],

@@ -33,6 +33,7 @@ PAGES = [
     "/devices/phones",
     "/devices/connected",
     "/devices/voice",
+    "/devices/voice/settings",
     "/chat/sessions",
     "/devices/all",
     "/automations/reminders",

@@ -60,6 +60,7 @@ PAGES = [
     "/devices/phones",
     "/devices/connected",
     "/devices/voice",
+    "/devices/voice/settings",
     "/devices/all",
     "/devices/rooms",
     *WORKSHOP,

@@ -44,6 +44,8 @@ def routes(
         form("/devices/voice/say", voice.handler(lambda each: each.say), ADMIN),
         form("/devices/voice/speak", voice.handler(lambda each: each.speak), ADMIN),
         form("/devices/voice/hear", voice.handler(lambda each: each.hear), ADMIN, body_limit=RECORDING_BYTES),
+        page("/devices/voice/settings", voice.handler(lambda each: each.settings.show), ADMIN),
+        form("/devices/voice/settings", voice.handler(lambda each: each.settings.save), ADMIN),
     ]
 
 

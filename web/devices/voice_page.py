@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from msgspec.structs import replace
 
+from hub.config.store import EVENT_CONFIG_CHANGED
 from hub.core.errors import InvalidRequest
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.phrases import phrase
-from hub.core.schema import All, Length, Required, Schema, string
+from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.surfaces import HttpCall
+from hub.models.registry import EVENT_MODELS_CHANGED
 from hub.voice.contract import DOMAIN, EVENT_STAGE, SatelliteInfo
+from hub.voice.engine_list import HEARS, SPEAKS, list_engines, list_wake_programs
 from hub.voice.sound import as_wav
 from web.core.form import read_fields
 from web.core.live import Frame
@@ -23,14 +26,20 @@ from web.core.method_client import MethodClient
 from web.core.render import RenderedPage, Renderer, json_response, see_other, wants_json
 
 if TYPE_CHECKING:
+    from hub.models.registry import ModelRegistry
     from hub.voice.contract import SatelliteView, VoiceTurn
+    from hub.voice.engine_list import EngineList
     from hub.voice.engines import VoiceEngines
     from hub.voice.satellites import SatelliteRegistry
     from hub.voice.settings import SatelliteSettings
+    from web.devices.voice_settings import VoiceSettingsPage
 
 PATH = "/devices/voice"
 TOPIC = "voice"
 SHOWN = 10
+KEPT_S = 60.0
+"""For so long it is not asked again what there is."""
+MESSAGES, BROWSER = phrase("voice messages"), phrase("talking in the browser")
 SAMPLES = "application/octet-stream"
 SHORTEST_BYTES = 3_200
 STAGES: Mapping[str, tuple[str, str]] = {
@@ -57,7 +66,12 @@ _SAY = Schema(
         Required("text"): All(string, Length(min=1, max=1_000)),
     }
 )
-_SPEAK = Schema({Required("text"): All(string, Length(min=1, max=1_000))})
+_SPEAK = Schema(
+    {
+        Required("text"): All(string, Length(min=1, max=1_000)),
+        Optional("engine", default=""): All(string, Length(max=200)),
+    }
+)
 
 
 class VoicePage:
@@ -66,6 +80,7 @@ class VoicePage:
     Args:
         client: Calls `areas.list` and `talk.catalog`.
         satellites: The satellites of the home.
+        models: Know what hears and speaks.
         language_of: Returns the language of a person, by id, or of the home.
     """
 
@@ -74,11 +89,15 @@ class VoicePage:
         renderer: Renderer,
         client: MethodClient,
         satellites: SatelliteRegistry,
+        models: ModelRegistry,
         *,
         language_of: Callable[[str | None], str],
     ) -> None:
         self._renderer, self._client, self._satellites = renderer, client, satellites
-        self._language_of = language_of
+        self._models, self._language_of = models, language_of
+        self._found: tuple[float, EngineList] | None = None
+        self.settings: VoiceSettingsPage
+        """The forms of settings; given by who makes both."""
 
     def keep_true(self, bus: EventBus, changed: Callable[[str], None]) -> list[Unsubscribe]:
         """Have the page follow what the satellites do."""
@@ -87,11 +106,16 @@ class VoicePage:
             if str(event.data.get("entity_id", "")).startswith(f"{DOMAIN}."):
                 changed(TOPIC)
 
-        return [bus.listen(EVENT_STAGE, lambda _: changed(TOPIC)), bus.listen(EVENT_STATE_CHANGED, moved)]
+        def other_models(_: Event) -> None:
+            self._found = None
+
+        listening = [bus.listen(each, other_models) for each in (EVENT_MODELS_CHANGED, EVENT_CONFIG_CHANGED)]
+        return [*listening, bus.listen(EVENT_STAGE, lambda _: changed(TOPIC)), bus.listen(EVENT_STATE_CHANGED, moved)]
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /devices/voice`: the page."""
-        return await self._renderer.respond(call, RenderedPage("voice", "Voice", await self._data(), PATH))
+        data = {**await self._data(), **await self._programs()}
+        return await self._renderer.respond(call, RenderedPage("voice", "Voice", data, PATH))
 
     async def state(self, topic: str, language: str) -> Sequence[Frame]:
         """Return the frame that shows what changes."""
@@ -106,9 +130,12 @@ class VoicePage:
 
     async def speak(self, call: HttpCall) -> web.StreamResponse:
         """`POST /devices/voice/speak`: a text as a recording, to be played in the browser."""
-        text = read_fields(call, _SPEAK)["text"]
+        fields = read_fields(call, _SPEAK)
         engines, settings, language = self._usual(call)
-        sound = await engines.sound_of(text, settings, language)
+        if fields["engine"]:
+            sound = await engines.spoken_by(fields["engine"], "", fields["text"], language)
+        else:
+            sound = await engines.sound_of(fields["text"], settings, language)
         return web.Response(body=as_wav(sound), content_type="audio/wav", headers={"Cache-Control": "no-store"})
 
     async def hear(self, call: HttpCall) -> web.StreamResponse:
@@ -119,6 +146,8 @@ class VoicePage:
             raise InvalidRequest("expected a tenth of a second at least, of samples of 16 bits, 16,000 a second")
         began = time.perf_counter()
         engines, settings, language = self._usual(call)
+        if engine := call.request.query.get("engine", ""):
+            settings = replace(settings, transcription_model=engine)
         text = await engines.text_of(samples, settings, language)
         return json_response({"text": text, "ms": round(1_000 * (time.perf_counter() - began))})
 
@@ -127,15 +156,75 @@ class VoicePage:
         settings = self._satellites.settings.of(replace(_HERE, person=person))
         return self._satellites.engines, settings, settings.language or self._language_of(person)
 
+    async def engines(self) -> EngineList:
+        """Return what hears and speaks, as it was found at most a minute ago."""
+        models, now = self._models, self._satellites.clock.monotonic()
+        if self._found is None or now - self._found[0] > KEPT_S:
+            named = {ref: frozenset(does for does, _ in uses) for ref, uses in self._used().items()}
+            self._found = now, await list_engines(models, self._satellites.clock, named)
+        return self._found[1]
+
+    def _used(self) -> dict[str, list[tuple[str, str]]]:
+        """Return what each model that is named does, and where."""
+        registry = self._satellites
+        found: dict[str, list[tuple[str, str]]] = {}
+        places: list[tuple[str, tuple[str | None, str | None]]] = [(MESSAGES, registry.engines.usual)]
+        settings = registry.settings.of(_HERE)
+        places.append((BROWSER, (registry.engines.ear(settings), registry.engines.mouth(settings)[0])))
+        for view in registry.all():
+            settings = registry.settings.of(view.info)
+            places.append((view.info.name, (registry.engines.ear(settings), registry.engines.mouth(settings)[0])))
+        for place, refs in places:
+            for does, ref in zip((HEARS, SPEAKS), refs, strict=True):
+                if ref is not None:
+                    found.setdefault(ref, []).append((does, place))
+        return found
+
+    async def _programs(self) -> dict[str, Any]:
+        found, used = await self.engines(), self._used()
+        places: dict[str, dict[str, None]] = {}
+        for ref, uses in used.items():
+            for does, place in uses:
+                places.setdefault(found.usual.get((ref, does), ref), {})[place] = None
+        wake = await list_wake_programs(self._satellites.wake_engines, self._satellites.clock)
+        listened = [view.info.name for view in self._satellites.all() if view.info.always_sends]
+        return {
+            "engines": [
+                {
+                    "ref": each.ref,
+                    "hears": each.hears,
+                    "speaks": each.speaks,
+                    "local": each.is_local,
+                    "place": each.place,
+                    "languages": list(each.languages),
+                    "trouble": each.trouble,
+                    "used": list(places.get(each.ref, ())),
+                }
+                for each in found.engines
+            ],
+            "silent": [{"name": name, "why": why} for name, why in found.troubles.items()],
+            "wake": [
+                {
+                    "name": each.name,
+                    "words": [word.replace("_", " ") for word in each.words],
+                    "trouble": each.trouble,
+                    "used": listened,
+                }
+                for each in wake
+            ],
+        }
+
     async def _data(self) -> dict[str, Any]:
         areas = {each["id"]: each["name"] for each in (await self._client.read("areas.list"))["areas"]}
         ready = (await self._client.read("talk.catalog"))["modes"]
         settings = self._satellites.settings.of(_HERE)
         turns, views = self._satellites.turns(), self._satellites.all()
         names = {view.info.id: view.info.name for view in views}
+        missing = [id for id in self._satellites.settings.satellites if id not in names]
         longest = max((_spent(each) for each in turns[:SHOWN]), default=0) or 1
         return {
             "satellites": [self._satellite(view, areas, self._satellites.turns(view.info.id)) for view in views],
+            "missing": missing,
             "turns": [self._turn(each, names, longest) for each in turns[:SHOWN]],
             "hears": settings.transcription_model is not None or "transcription" in ready,
             "speaks": settings.speech_model is not None or "stt-tts" in ready,
@@ -150,6 +239,7 @@ class VoicePage:
             "room": areas.get(view.area_id or "", ""),
             "platform": view.info.platform,
             "wake_words": list(view.info.wake_words),
+            "trouble": view.trouble,
             "connected": view.is_connected,
             "word": word,
             "tone": tone,

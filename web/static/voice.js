@@ -8,8 +8,8 @@ const voice = document.getElementById("try-voice");
 const satellite = document.getElementById("try-satellite");
 const microphone = isSecureContext && navigator.mediaDevices?.getUserMedia;
 
-async function post(form, body, type = "application/json") {
-  const response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json, audio/wav", "Content-Type": type } });
+async function post(form, body, type = "application/json", query = {}) {
+  const response = await fetch(`${form.action}?${new URLSearchParams(query)}`, { method: "POST", body, headers: { Accept: "application/json, audio/wav", "Content-Type": type } });
   if (response.ok) return response;
   throw new Error((await response.json().catch(() => ({}))).error?.message || t("The hub cannot be reached right now."));
 }
@@ -59,7 +59,8 @@ acts(ear, async () => {
     meter.hidden = false;
     const heard = await record(sound, stream, meter);
     said.textContent = t("Understanding…");
-    const { text, ms } = await (await post(ear, heard, "application/octet-stream")).json();
+    const engine = ear.elements.engine?.value;
+    const { text, ms } = await (await post(ear, heard, "application/octet-stream", engine ? { engine } : {})).json();
     said.textContent = text ? t("“{text}”, in {seconds} s", { text, seconds: (ms / 1_000).toFixed(1) }) : t("No words were heard.");
   } catch (error) {
     said.textContent = error.message;
@@ -72,7 +73,7 @@ acts(ear, async () => {
 
 acts(voice, async () => {
   const sound = new AudioContext();
-  const data = await (await post(voice, JSON.stringify({ text: voice.elements.text.value }))).arrayBuffer();
+  const data = await (await post(voice, JSON.stringify({ text: voice.elements.text.value, engine: voice.elements.engine?.value ?? "" }))).arrayBuffer();
   const source = new AudioBufferSourceNode(sound, { buffer: await sound.decodeAudioData(data) });
   source.connect(sound.destination);
   source.onended = () => sound.close();

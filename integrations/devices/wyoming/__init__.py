@@ -25,7 +25,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
 
         return WyomingProvider(name, provider)
 
-    host.models.add("wyoming", make)
+    host.models.add("wyoming", make, lists_speech=True)
     if "wyoming" not in host.config.present:
         return
     if "listen" in config:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.models.contract import AUTO, ModelEvent, ModelInfo, ModelRequest
 from hub.models.provider_config import ProviderConfig
-from hub.models.speech import SpeechRequest
+from hub.models.speech import SpeechModel, SpeechRequest
 from integrations.devices.wyoming.sound import SoundCollector, as_recording, events_of, read_recording
 from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES, WyomingEvent, encode, read_event
 
@@ -38,20 +38,32 @@ class WyomingProvider:
 
     async def models(self) -> list[ModelInfo]:
         """Return what the service says that it has."""
+        return [self.known(name) for name in (AUTO, *(each.id for each in await self.speech_models()))]
+
+    async def speech_models(self) -> list[SpeechModel]:
+        """See `CanListSpeech.speech_models`."""
         async with self._asked([WyomingEvent("describe")]) as events:
             info: Mapping[str, Any] = {}
             async for event in events:
                 if event.type == "info":
                     info = event.data
                     break
-        names = [
-            str(each.get("name"))
-            for kind, within in (("asr", "models"), ("tts", "voices"))
-            for program in info.get(kind) or ()
-            for each in program.get(within) or ()
-            if each.get("installed")
-        ]
-        return [self.known(name) for name in (AUTO, *names)]
+        found: list[SpeechModel] = []
+        for kind, within in (("asr", "models"), ("tts", "voices")):
+            able = [
+                each for program in info.get(kind) or () for each in program.get(within) or () if each.get("installed")
+            ]
+            found += [
+                SpeechModel(
+                    str(each.get("name")),
+                    hears=kind == "asr",
+                    speaks=kind == "tts",
+                    languages=tuple(map(str, each.get("languages") or ())) if kind == "tts" else (),
+                    is_usual=each is able[0],
+                )
+                for each in able
+            ]
+        return found
 
     def known(self, model_id: str) -> ModelInfo:
         """Return what is known of a model: it costs nothing."""

@@ -30,7 +30,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
         settings = VoiceSettings.from_config(config, host.language)
         return VoiceProvider(name, VoiceFolder(host.home.path), settings, host.clock)
 
-    host.models.add(API, make, provides=True, speaks=True)
+    host.models.add(API, make, provides=True, speaks=True, lists_speech=True)
     host.satellites.configure(config)
     spotter = WakeProcess(VoiceFolder(host.home.path), host.clock)
     host.on_unload(spotter.close)

@@ -15,7 +15,7 @@ from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.executors import FILES
 from hub.core.tasks import TaskOwner
 from hub.models.contract import AUTO, ModelEvent, ModelInfo, ModelRequest
-from hub.models.speech import SpeechRequest
+from hub.models.speech import SpeechModel, SpeechRequest
 from integrations.models.voice.catalogue import ESPEAK, Engine
 from integrations.models.voice.engine_process import WORKER, EngineProcess
 from integrations.models.voice.installed import Model, VoiceFolder
@@ -75,6 +75,29 @@ class VoiceProvider:
         """Return what is installed."""
         installed = await FILES.run(self._folder.models)
         return [self.known(name) for name in (AUTO, ESPEAK, *(each.name for each in installed))]
+
+    async def speech_models(self) -> list[SpeechModel]:
+        """See `CanListSpeech.speech_models`."""
+        installed = await FILES.run(self._folder.models)
+        if installed:
+            self._command("")
+        settings = self._settings
+        ear = choose_ear(settings.stt, None, installed)
+        voices = [each for each in installed if each.engine is Engine.PIPER]
+        mouth = choose_voice(settings.tts, base_language(settings.language) or "en", voices)
+        found = [
+            SpeechModel(
+                each.name,
+                each.engine is Engine.WHISPER,
+                each.engine is Engine.PIPER,
+                each.languages,
+                each in (ear, mouth),
+            )
+            for each in installed
+        ]
+        if shutil.which(ESPEAK) is not None:
+            found.append(SpeechModel(ESPEAK, speaks=True, is_usual=mouth is None))
+        return found
 
     def known(self, model_id: str) -> ModelInfo:
         """Return what is known of a model: it costs nothing."""

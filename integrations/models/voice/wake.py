@@ -46,7 +46,7 @@ class WakeProcess:
     """
 
     def __init__(self, folder: VoiceFolder, clock: Clock, command: Sequence[str] | None = None) -> None:
-        self.name = "the wake words of this machine"
+        self.name: str = phrase("this machine")
         self._folder = folder
         self._clock = clock
         self._tasks = TaskOwner("wake words")
