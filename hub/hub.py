@@ -200,6 +200,7 @@ class Hub(Lifecycle):
                 memory=memory,
                 messaging=messaging,
                 subagents=self.subagents,
+                turns=voice.turns,
             )
         )
         access = AccessComponent(

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.core.phrases import PHRASE, phrase, phrase_from_data
+from hub.core.phrases import phrase, stored_phrase
 from hub.timeline.detail import Detail, Lane, Step
 
 
@@ -17,7 +17,8 @@ def add_turn(detail: Detail, turn: Mapping[str, Any]) -> None:
     Args:
         turn: The data of its `voice_turn`.
     """
-    began, stages, name = int(turn["began_ms"]), turn["stages"], turn["name"]
+    began, stages = int(turn["began_ms"]), turn["stages"]
+    name = stored_phrase(turn, "name")
     heard, text, speech, done = (stages.get(each) for each in ("heard", "text", "speech", "done"))
     detail.lanes = [replace(each, step=None if each.step is None else each.step + 1) for each in detail.lanes]
     data = {"wakeWord": turn.get("wake_word"), **{f"{stage}Ms": stages[stage] for stage in stages}}
@@ -29,7 +30,7 @@ def add_turn(detail: Detail, turn: Mapping[str, Any]) -> None:
         detail.lanes.insert(1, Lane(phrase("Speech to text"), "action", began + heard, text - heard))
     if speech is None or done is None:
         return
-    outcome, error = turn["outcome"], phrase_from_data(str(turn.get("error") or ""), turn.get(f"error{PHRASE}"))
+    outcome, error = turn["outcome"], stored_phrase(turn, "error")
     title = phrase("Spoken by {satellite}", satellite=name)
     if outcome == "interrupted":
         title = phrase("Broken off while {satellite} spoke", satellite=name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hub.core.phrases import Phrase, phrase
+from hub.core.phrases import Phrase, phrase, stored_phrase
 
 _SWITCHED = frozenset({"light", "switch", "fan", "input_boolean", "siren", "humidifier", "remote", "media_player"})
 OPENINGS = frozenset({"door", "garage_door", "window", "opening"})
@@ -67,7 +67,7 @@ def event_title(type: str, data: Mapping[str, Any]) -> Phrase:
         case "message_dead":
             return phrase("A message on {channel} could not be delivered", channel=data.get("channel"))
         case "voice_failed":
-            return phrase("{satellite} could not do what was said", satellite=data.get("name"))
+            return phrase("{satellite} could not do what was said", satellite=stored_phrase(data, "name"))
     return phrase("{name} asked to write on {channel}", name=data.get("identity"), channel=data.get("channel"))
 
 

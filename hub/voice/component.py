@@ -19,6 +19,7 @@ from hub.security.egress import Egress
 from hub.security.people import People
 from hub.storage.database import Database
 from hub.tools.component import ToolsComponent
+from hub.voice.turn_log import TurnLog
 
 if TYPE_CHECKING:
     from hub.voice.satellites import SatelliteRegistry
@@ -44,6 +45,8 @@ class VoiceComponent(Component):
         self._models, self._entities, self._people = models, entities, people
         self._satellites: SatelliteRegistry | None = None
         self._section: Mapping[str, Any] = {}
+        self.turns = TurnLog(base.bus, base.clock)
+        """What was said at satellites and in talks."""
         self._wake_engines: dict[WakeEngine, Callable[[], object]] = {}
         self.furnish: Callable[[SatelliteRegistry], None] | None = None
         """Called with the first satellite."""
@@ -68,6 +71,7 @@ class VoiceComponent(Component):
                     lambda: messaging.router.settings.transcription_model,
                     lambda: base.config.current.raw.get("speech") or {},
                 ),
+                turns=self.turns,
                 people=self._people,
                 agent=self._agent,
                 language=base.language,

@@ -18,9 +18,11 @@ BYTES_PER_S = 2 * RATE
 
 DOMAIN = "assist_satellite"
 """The domain of the entities of satellites; that of a satellite has the unique id `<domain>_<id>`."""
+TALK = "talk"
+"""Stands for a satellite where somebody talks in a browser, or by an app."""
 EVENT_STAGE = "voice_stage"
-"""Fired at each stage of a turn: `satellite`, `turn`, `stage`, `ms` since the turn began, and what belongs to it
-(`wake_word`, `text`, `error`)."""
+"""Fired at each stage of a turn: `satellite` or `TALK`, `turn`, `stage`, `ms` since the turn began, and what belongs to
+it (`wake_word`, `text`, `error`)."""
 EVENT_STOPPED = "voice_stopped"
 """Fired when somebody ends what a satellite says or rings, by a touch, by saying stop, or by `Satellites.stop`:
 `satellite`."""
@@ -207,9 +209,11 @@ class SatelliteView(Struct, frozen=True):
 
 
 class VoiceTurn(Struct, frozen=True):
-    """What was said to a satellite once, and what came of it; of the last ones, newest first.
+    """What was said to a satellite or in a talk once, and what came of it; of the last ones, newest first.
 
     Attributes:
+        satellite: Its id, or `TALK`; the words of a talk are its conversation's, and not here.
+        name: Where it was, for people.
         began_at: Seconds since the epoch.
         stages: Milliseconds since the beginning, by stage: `heard` (end of speech), `text`, `answer` (its first words),
             `speech` (its first sound), `done`; those that were reached.
@@ -223,6 +227,7 @@ class VoiceTurn(Struct, frozen=True):
 
     id: str
     satellite: str
+    name: str
     began_at: float
     stages: dict[str, int] = {}
     wake_word: str | None = None

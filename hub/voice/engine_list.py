@@ -11,12 +11,12 @@ from msgspec import Struct
 from hub.core.clock import Clock
 from hub.core.errors import HubError
 from hub.core.phrases import phrase
-from hub.gateway.access.hosts import is_loopback_host
 from hub.models.registry import ModelRegistry
 from hub.models.speech import SpeechModel
 from hub.voice.engines import within
 from hub.voice.wake import WakeEngines
 
+HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 ANSWER_S = 2.0
 """Who has not said by then what it has does not answer."""
 
@@ -122,7 +122,7 @@ async def list_wake_programs(engines: WakeEngines, clock: Clock) -> list[WakePro
 def _place(models: ModelRegistry, name: str) -> tuple[bool, str]:
     """Return whether a provider runs on this machine, and its address if it is another's."""
     address = models.address_of(name)
-    if (models.speech_ref or "").partition("/")[0] == name or is_loopback_host(urlsplit(address).hostname or ""):
+    if (models.speech_ref or "").partition("/")[0] == name or (urlsplit(address).hostname or "") in HERE:
         return True, ""
     return False, address
 

@@ -316,7 +316,7 @@ class SatelliteLine:
     # --- a turn ---
 
     def _new_turn(self, word: str | None) -> Turn:
-        return Turn(self.info.id, self._clock.time(), self._clock.monotonic(), word)
+        return Turn(self.info.id, self.info.name, self._clock.time(), self._clock.monotonic(), word)
 
     def _begin(self, turn: Turn) -> None:
         turn.began, turn.began_at = self._clock.monotonic(), self._clock.time()

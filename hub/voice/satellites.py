@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
@@ -33,7 +32,6 @@ from hub.voice.channel import NAME, OUTBOUND, VoiceChannel, address_of
 from hub.voice.chimes import Chime, chime
 from hub.voice.contract import (
     DOMAIN,
-    EVENT_STAGE,
     EVENT_STOPPED,
     CanShowTimers,
     Line,
@@ -48,14 +46,10 @@ from hub.voice.contract import (
 from hub.voice.engines import VoiceEngines, within
 from hub.voice.line import SatelliteLine
 from hub.voice.settings import VoiceSettings, is_named
-from hub.voice.turn import Outcome, Turn
+from hub.voice.turn import Turn
+from hub.voice.turn_log import TurnLog
 from hub.voice.wake import WakeEngines
 
-EVENT_TURN = "voice_turn"
-"""Fired when a turn has ended: how long its stages took and what came of it, for the history."""
-EVENT_FAILED = "voice_failed"
-"""Fired behind that when nothing came of it."""
-TURNS_KEPT = 100
 WINDOW_S = 0.5
 """Satellites that wake with the same word within this time have heard the same words."""
 JUDGED_S = 0.2
@@ -73,6 +67,7 @@ class VoiceParts(Struct, frozen=True):
 
     Attributes:
         engines: What hears and speaks.
+        turns: Keeps what was said.
         people: Returns the people of the home.
         agent: Returns the id of an agent, or of the default one for None; `NotFound` if there is none.
         language: Returns the home's language.
@@ -87,6 +82,7 @@ class VoiceParts(Struct, frozen=True):
     outbox: Outbox
     entities: HomeEntities
     engines: VoiceEngines
+    turns: TurnLog
     people: Callable[[], People]
     agent: Callable[[str | None], str]
     language: Callable[[], str]
@@ -112,7 +108,6 @@ class SatelliteRegistry:
         self._lines: dict[str, SatelliteLine] = {}
         self._handles: dict[str, EntityHandle] = {}
         self._descriptions: dict[str, EntityDescription] = {}
-        self._turns: deque[Turn] = deque(maxlen=TURNS_KEPT)
         self._channel = VoiceChannel(self._lines.get)
         self._is_joined = False
         self.furnish: Callable[[], None] | None = None
@@ -155,7 +150,7 @@ class SatelliteRegistry:
 
     def turns(self, id: str | None = None) -> list[VoiceTurn]:
         """Return the last turns, newest first."""
-        return [each.view() for each in reversed(self._turns) if id in (None, each.satellite)]
+        return self.parts.turns.all(id)
 
     async def say(self, id: str, text: str, *, language: str | None = None, chime: bool = False) -> SpeechHeard:
         """Say something; see `Satellites.say`."""
@@ -253,27 +248,16 @@ class SatelliteRegistry:
         self.show(line)
 
     def tell(self, line: SatelliteLine, turn: Turn, stage: str, about: dict[str, Any]) -> None:
-        """Tell the hub of a stage of a turn; what was said is nobody's words."""
-        told = {"satellite": line.info.id, "turn": turn.id, "stage": stage, "ms": turn.stages.get(stage, 0), **about}
-        self.parts.bus.fire(EVENT_STAGE, told, self._context(line).tainted())
+        """Tell the hub of a stage of a turn."""
+        self.parts.turns.tell(turn, stage, about, self._context(line))
 
     def fire_stopped(self, id: str) -> None:
         """Tell that what sounds there is to end."""
         self.parts.bus.fire(EVENT_STOPPED, {"satellite": id})
 
     def keep(self, turn: Turn) -> None:
-        """Keep a turn that has ended, and tell the hub how it went, without its words."""
-        self._turns.append(turn)
-        line = self._lines.get(turn.satellite)
-        told: dict[str, Any] = {
-            "satellite": turn.satellite,
-            "name": line.info.name if line is not None else turn.satellite,
-        }
-        told |= {"run_id": turn.run_id, "outcome": str(turn.outcome), "error": turn.error}
-        timed = {"wake_word": turn.wake_word, "began_ms": int(turn.began_at * 1_000), "stages": dict(turn.stages)}
-        self.parts.bus.fire(EVENT_TURN, told | timed)
-        if turn.outcome is Outcome.FAILED:
-            self.parts.bus.fire(EVENT_FAILED, told)
+        """Keep a turn that has ended."""
+        self.parts.turns.keep(turn)
         if turn.run_id is not None:
             self._over.pop(turn.run_id, None)
 

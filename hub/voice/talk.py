@@ -20,11 +20,14 @@ from hub.core.context import Authority, Context
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Event, EventBus
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import Address, ClientMessage, Receipt
-from hub.voice.contract import BYTES_PER_S
+from hub.voice.contract import BYTES_PER_S, TALK
 from hub.voice.segmenter import Segmenter, SpeechBegan
 from hub.voice.sentences import Sentences
+from hub.voice.turn import Outcome, Turn
+from hub.voice.turn_log import TurnLog
 
 SILENCE_MS = 800
 """Silence that ends what is said where hands are free."""
@@ -40,6 +43,7 @@ SPOKEN = (
     "They talk with you: their words were recognised from speech and may be misheard, and your answer is read out to "
     "them sentence by sentence. Answer as one speaks: briefly, without lists, tables, code or addresses unless asked."
 )
+FAILED = phrase("the hub failed; its log says why")
 INTERRUPTED = "They interrupted your last answer: of the {total} words of it that were there, they heard {heard}."
 
 _WORDS = re.compile(r"[\u3040-\u9fff]|[^\s\u3040-\u9fff]+")
@@ -66,6 +70,7 @@ class TalkParts(Struct, frozen=True):
         sound_of: Returns a recording of a text for them. Bounded in time.
         channel: Returns the channel of the hub's own conversations.
         prepare: Has what hears, answers and speaks ready for them.
+        turns: Keeps how each turn went.
     """
 
     bus: EventBus
@@ -76,6 +81,7 @@ class TalkParts(Struct, frozen=True):
     sound_of: Callable[[str, Authority], Awaitable[bytes]]
     channel: Callable[[], str]
     prepare: Callable[[Authority], Coroutine[Any, Any, None]]
+    turns: TurnLog
 
 
 Put = Callable[[Mapping[str, Any], bytes | None], None]
@@ -98,9 +104,18 @@ class Talk:
     Args:
         session_key: The conversation.
         authority: Of who talks.
+        place: Where, for people.
     """
 
-    def __init__(self, session_key: str, authority: Authority, parts: TalkParts, put: Put) -> None:
+    def __init__(
+        self,
+        session_key: str,
+        authority: Authority,
+        parts: TalkParts,
+        put: Put,
+        *,
+        place: str = phrase("the browser"),
+    ) -> None:
         self._key = session_key
         self._authority = authority
         self._parts = parts
@@ -109,7 +124,12 @@ class Talk:
         self._segmenter: Segmenter | None = None
         self._held: bytearray | None = None
         self._since_began = 0
-        self._utterances: asyncio.Queue[bytes] = asyncio.Queue()
+        self._place, self._context = place, Context(authority)
+        self._turn: Turn | None = None
+        """What is being said now."""
+        self._open: list[Turn] = []
+        """What was said and is not answered to its end."""
+        self._utterances: asyncio.Queue[tuple[bytes, Turn]] = asyncio.Queue()
         self._waiting = 0
         """What was said and is not understood yet."""
         self._active: set[str] = set()
@@ -150,6 +170,8 @@ class Talk:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for turn in tuple(self._open):
+            self._end(turn, Outcome.INTERRUPTED)
 
     # --- hearing ---
 
@@ -163,6 +185,7 @@ class Talk:
         if self._state is TalkState.SPEAKING:
             self._break_off()
         self._held = bytearray()
+        self._turn = self._new_turn()
         self._put({"t": "hearing", "on": True}, None)
 
     def release(self) -> None:
@@ -188,6 +211,7 @@ class Talk:
         for each in segmenter.feed(samples):
             if isinstance(each, SpeechBegan):
                 self._since_began = 0
+                self._turn = self._new_turn()
                 self._put({"t": "hearing", "on": True}, None)
                 continue
             self._put({"t": "hearing", "on": False}, None)
@@ -198,27 +222,36 @@ class Talk:
             self._break_off()
 
     def _hear(self, sound: bytes) -> None:
+        turn, self._turn = self._turn or self._new_turn(), None
+        self._mark(turn, "heard")
+        self._open.append(turn)
         self._waiting += 1
-        self._utterances.put_nowait(sound)
+        self._utterances.put_nowait((sound, turn))
         self._tell()
 
     async def _listen(self) -> None:
         while True:
-            sound = await self._utterances.get()
+            sound, turn = await self._utterances.get()
+            why = ""
             try:
-                await self._take(sound)
+                await self._take(sound, turn)
             except HubError as error:
-                self._put({"t": "error", "what": "hearing", "why": error.message}, None)
+                why = error.message
             except Exception:  # a talk goes on whatever one sentence of it meets
                 _log.exception("what was said in a talk is lost")
-                self._put({"t": "error", "what": "hearing", "why": "the hub failed; its log says why"}, None)
+                why = FAILED
+            if why:
+                self._end(turn, Outcome.FAILED, why)
+                self._put({"t": "error", "what": "hearing", "why": why}, None)
             self._waiting -= 1
             self._tell()
 
-    async def _take(self, sound: bytes) -> None:
+    async def _take(self, sound: bytes, turn: Turn) -> None:
         authority, parts = self._authority, self._parts
         text = await parts.text_of(sound, authority)
+        self._mark(turn, "text")
         if not any(map(str.isalnum, text)):
+            self._end(turn, Outcome.NOISE)
             self._put({"t": "silence"}, None)
             return
         self._put({"t": "heard", "text": text}, None)
@@ -228,6 +261,7 @@ class Talk:
         if authority.owner and not authority.tainted:  # who else talks adds nothing to the prompt
             options["extra_system_prompt"] = f"{SPOKEN} {self._interruption()}".strip()
         self._ours.add(run_id)
+        turn.run_id = next(iter(self._active), run_id)  # where one runs, it takes this too
         message = ClientMessage(
             Address(channel, self._key),
             run_id,
@@ -244,9 +278,11 @@ class Talk:
             raise
         if receipt.run_id is None or not receipt.accepted:
             self._ours.discard(run_id)
+            turn.run_id = None
         if not receipt.accepted:
             raise Unavailable(receipt.reply or receipt.reason or "the message was not accepted")
         if receipt.reply:
+            self._answers()
             self._say([*self._sentences.feed(receipt.reply), *self._sentences.end()])
         elif options.get("queue"):
             self._ours |= self._active
@@ -265,6 +301,7 @@ class Talk:
     def _delta(self, event: Event) -> None:
         if event.data["run_id"] in self._ours:
             self._fed = True
+            self._answers()
             self._say(self._sentences.feed(event.data["text"]))
 
     def _message(self, event: Event) -> None:
@@ -273,6 +310,7 @@ class Talk:
             return
         said = [] if self._fed else self._sentences.feed(_text_of(message))  # not every model streams
         self._fed = False
+        self._answers()
         self._say([*said, *self._sentences.end()])
 
     def _waits(self, event: Event) -> None:
@@ -289,6 +327,7 @@ class Talk:
         self._say(self._sentences.end())
         if status not in ("ok", "aborted"):
             why = (event.data.get("error") or {}).get("message") or status
+            self._note_error(why)
             self._put({"t": "error", "what": "answer", "why": why}, None)
         self._tell()
 
@@ -325,6 +364,9 @@ class Talk:
                 self._put({"t": "said", "n": piece.number, "text": piece.text}, sound)
                 if sound is None:
                     self.played(piece.number)
+                    continue
+                for turn in self._answered():
+                    self._mark(turn, "speech")
             self._tell()
 
     async def _sound_of(self, text: str) -> bytes | None:
@@ -334,7 +376,8 @@ class Talk:
             why = error.message
         except Exception:  # the answer is there to read, whatever its voice meets
             _log.exception("a sentence of a talk is not spoken")
-            why = "the hub failed; its log says why"
+            why = FAILED
+        self._note_error(why)
         self._put({"t": "error", "what": "speaking", "why": why}, None)
         return None
 
@@ -377,6 +420,8 @@ class Talk:
             self._parts.abort(self._key)
         self._sentences = Sentences()
         self._fed = False
+        for turn in self._answered():
+            self._end(turn, Outcome.INTERRUPTED)
         self._tell()
 
     def _tell(self) -> None:
@@ -388,6 +433,36 @@ class Talk:
         if state is not self._state:
             self._state = state
             self._put({"t": "state", "state": state.value}, None)
+            if state is TalkState.LISTENING:
+                for turn in tuple(self._open):
+                    self._end(turn, Outcome.FAILED if turn.error else Outcome.ANSWERED, turn.error)
+
+    # --- the record of turns ---
+
+    def _new_turn(self) -> Turn:
+        return self._parts.turns.begin(TALK, self._place)
+
+    def _answered(self) -> list[Turn]:
+        """Return the turns that the conversation has, and that are not answered to their end."""
+        return [each for each in self._open if "text" in each.stages]
+
+    def _answers(self) -> None:
+        for turn in self._answered():
+            self._mark(turn, "answer")
+
+    def _note_error(self, why: str) -> None:
+        for turn in self._answered():
+            turn.error = why
+
+    def _mark(self, turn: Turn, stage: str) -> None:
+        self._parts.turns.mark(turn, stage, self._context)
+
+    def _end(self, turn: Turn, outcome: Outcome, error: str = "") -> None:
+        if turn in self._open:
+            self._open.remove(turn)
+            turn.outcome, turn.error = outcome, error
+            self._parts.turns.mark(turn, "done", self._context, outcome=outcome.value)
+            self._parts.turns.keep(turn)
 
 
 def _words_in(text: str) -> int:

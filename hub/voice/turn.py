@@ -1,4 +1,4 @@
-"""One turn at a satellite: what was said there, and what comes of it."""
+"""One turn at a satellite or in a talk: what was said there, and what comes of it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ class Turn:
     """A turn that goes on.
 
     Attributes:
+        satellite: Its id, or `TALK`.
+        name: Of the place, for people.
         wake_word: None if it began without one.
         is_follow_up: Whether it was begun from here, to hear an answer.
         said: What was heard: sound, or words that the device understood; None for nothing.
@@ -47,9 +49,9 @@ class Turn:
         spoken: The texts that were said, and of the last one what was heard.
     """
 
-    def __init__(self, satellite: str, now: float, monotonic: float, wake_word: str | None) -> None:
+    def __init__(self, satellite: str, name: str, now: float, monotonic: float, wake_word: str | None) -> None:
         self.id = new_id()
-        self.satellite = satellite
+        self.satellite, self.name = satellite, name
         self.began_at = now
         self.began = monotonic
         self.wake_word = wake_word
@@ -91,6 +93,7 @@ class Turn:
         return VoiceTurn(
             id=self.id,
             satellite=self.satellite,
+            name=self.name,
             began_at=self.began_at,
             stages=dict(self.stages),
             wake_word=self.wake_word,

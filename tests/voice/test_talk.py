@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context, system_context
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import EventBus
@@ -15,6 +16,7 @@ from hub.core.tasks import TaskOwner
 from hub.messaging.contract import ClientMessage, Receipt
 from hub.voice.contract import BYTES_PER_S
 from hub.voice.talk import AHEAD, Talk, TalkParts
+from hub.voice.turn_log import TurnLog
 from tests.until import until
 
 KEY = "agent:main:main"
@@ -40,6 +42,7 @@ class Room:
         self.receipt: Callable[[ClientMessage], Receipt] = lambda message: Receipt(
             "row", accepted=True, session_key=KEY, run_id=message.run_id
         )
+        self.turns = TurnLog(self.bus, ManualClock())
         parts = TalkParts(
             self.bus,
             self.tasks,
@@ -49,6 +52,7 @@ class Room:
             self._sound_of,
             lambda: "webchat",
             self._prepare,
+            self.turns,
         )
         self.talk = Talk(KEY, authority, parts, self._put)
 
@@ -73,6 +77,11 @@ class Room:
         if self.mute:
             raise Unavailable("no voice")
         return text.encode()
+
+    @property
+    def ended(self) -> list[tuple[str, str]]:
+        """What came of each turn, newest first, and why it failed."""
+        return [(each.outcome, each.error) for each in self.turns.all()]
 
     def fire(self, type: str, run_id: str, **data: Any) -> None:
         self.bus.fire(type, {"run_id": run_id, "session_key": KEY, **data}, system_context())
@@ -134,6 +143,24 @@ async def test_what_is_said_is_a_message_with_the_rights_of_who_talks_and_its_an
     assert room.state == "listening"
 
 
+async def test_how_a_turn_went_is_kept_without_its_words_as_that_of_a_satellite(room: Room) -> None:
+    told: list[Mapping[str, Any]] = []
+    stages: list[Mapping[str, Any]] = []
+    room.bus.listen("voice_turn", lambda event: told.append(event.data))
+    room.bus.listen("voice_stage", lambda event: stages.append(event.data))
+    run_id = await room.answer("The light is on. ")
+    room.fire("run_finished", run_id, status="ok")
+    assert room.ended == []
+    room.talk.played(1)
+
+    assert [each["stage"] for each in stages] == ["heard", "text", "answer", "speech", "done"]
+    assert (told[0]["satellite"], told[0]["name"], told[0]["run_id"]) == ("talk", "the browser", run_id)
+    assert list(told[0]["stages"]) == ["heard", "text", "answer", "speech", "done"]
+    (turn,) = room.turns.all("talk")
+    assert (turn.outcome, turn.run_id, turn.text, turn.answer) == ("answered", run_id, "", "")
+    assert not any("text" in each for each in stages)
+
+
 async def test_hands_free_it_finds_the_end_of_what_is_said(room: Room) -> None:
     room.talk.free_hands(on=True)
     for sound in (QUIET, LOUD, QUIET):
@@ -190,6 +217,7 @@ async def test_a_touch_ends_what_is_said_and_worked_on_and_an_answer_heard_whole
 
     assert room.state == "listening"
     assert room.aborted == [KEY]
+    assert room.ended == [("interrupted", "")]
     await room.say()
     assert "interrupted" not in room.messages[1][0].options["extra_system_prompt"]
 
@@ -223,6 +251,8 @@ async def test_words_that_a_run_takes_while_it_works_are_answered_by_it(room: Ro
 
     await until(lambda: room.sounds)
     assert room.sounds == [b"Both are done now."]
+    room.talk.played(1)
+    assert [(each.outcome, each.run_id) for each in room.turns.all()] == [("answered", "typed")]
 
 
 async def test_an_answer_that_does_not_stream_and_one_of_a_command_are_spoken_too(room: Room) -> None:
@@ -231,20 +261,29 @@ async def test_an_answer_that_does_not_stream_and_one_of_a_command_are_spoken_to
     room.fire("run_message", run_id, message={"role": "assistant", "content": [{"type": "text", "text": "Here I am"}]})
     room.fire("run_finished", run_id, status="ok")
     await until(lambda: room.sounds == [b"Here I am"])
+    room.talk.played(1)
 
     room.receipt = lambda message: Receipt("row", accepted=True, reply="The lamp is on")
     await room.say()
     await until(lambda: room.sounds == [b"Here I am", b"The lamp is on"])
+    room.talk.played(2)
+    assert [(each.outcome, each.run_id) for each in room.turns.all()] == [("answered", None), ("answered", run_id)]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "told", "ended"),
     [
-        ("…", {"t": "silence"}),
-        (Unavailable("nothing hears"), {"t": "error", "what": "hearing", "why": "nothing hears"}),
+        ("…", {"t": "silence"}, ("noise", "")),
+        (
+            Unavailable("nothing hears"),
+            {"t": "error", "what": "hearing", "why": "nothing hears"},
+            ("failed", "nothing hears"),
+        ),
     ],
 )
-async def test_what_is_not_understood_has_an_outcome(room: Room, text: str | HubError, told: Mapping[str, Any]) -> None:
+async def test_what_is_not_understood_has_an_outcome(
+    room: Room, text: str | HubError, told: Mapping[str, Any], ended: tuple[str, str]
+) -> None:
     room.text = text
     room.talk.hold()
     room.talk.feed(LOUD)
@@ -252,6 +291,7 @@ async def test_what_is_not_understood_has_an_outcome(room: Room, text: str | Hub
 
     await until(lambda: told in room.told and room.state == "listening")
     assert room.messages == []
+    assert room.ended == [ended]
 
 
 async def test_a_message_that_is_refused_and_a_run_that_fails_are_told(room: Room) -> None:
@@ -269,6 +309,7 @@ async def test_a_message_that_is_refused_and_a_run_that_fails_are_told(room: Roo
     assert room.all("waits") == [{"t": "waits"}]
     assert room.all("error")[1] == {"t": "error", "what": "answer", "why": "the model is away"}
     assert room.state == "listening"
+    assert room.ended == [("failed", "the model is away"), ("failed", "too many messages")]
 
 
 async def test_an_answer_that_cannot_be_spoken_is_shown(room: Room) -> None:

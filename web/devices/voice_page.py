@@ -17,7 +17,7 @@ from hub.core.schema import All, Length, Optional, Required, Schema, string
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.surfaces import HttpCall
 from hub.models.registry import EVENT_MODELS_CHANGED
-from hub.voice.contract import DOMAIN, EVENT_STAGE, SatelliteInfo
+from hub.voice.contract import DOMAIN, EVENT_STAGE, TALK, SatelliteInfo
 from hub.voice.engine_list import HEARS, SPEAKS, list_engines, list_wake_programs
 from hub.voice.sound import as_wav
 from web.core.form import read_fields
@@ -259,7 +259,8 @@ class VoicePage:
                 at += ms
         return {
             "id": turn.id,
-            "satellite": names.get(turn.satellite, turn.satellite),
+            "satellite": names.get(turn.satellite, turn.name),
+            "is_talk": turn.satellite == TALK,
             "when": self._renderer.when(int(1_000 * turn.began_at)),
             "wake_word": (turn.wake_word or "").replace("_", " "),
             "text": turn.text,

@@ -16,6 +16,7 @@ from hub.core.context import Authority
 from hub.core.errors import HubError
 from hub.core.first_use import FirstUse
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.core.surfaces import READ, Method, MethodCall, MethodGroups, Push, Route, RouteGroups
 from hub.foundation import Foundation
 from hub.gateway.calls.method_table import NODE
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from hub.voice.methods.talks import Talks
     from hub.voice.talk import Put, Talk, TalkParts
     from hub.voice.talk_engines import TalkEngines
+    from hub.voice.turn_log import TurnLog
     from hub.voice.voice_wake import VoiceWake
 
 _log = logging.getLogger(__name__)
@@ -58,6 +60,7 @@ class ClientDependencies(Struct, frozen=True):
     memory: MemoryComponent
     messaging: MessagingComponent
     subagents: Subagents
+    turns: TurnLog
 
 
 class ClientsComponent(Component):
@@ -187,6 +190,7 @@ class ClientsComponent(Component):
             engines.sound_of,
             lambda: messaging.outbox.channels.home,
             prepare,
+            needs.turns,
         )
 
     @cached_property
@@ -211,7 +215,7 @@ class ClientsComponent(Component):
         dispatcher = needs.gateway.dispatcher
 
         def begin(key: str, authority: Authority, put: Put) -> Talk:
-            return Talk(key, authority, self._talk_parts, put)
+            return Talk(key, authority, self._talk_parts, put, place=phrase("an app"))
 
         async def steer(call: MethodCall, key: str, mode: str) -> None:
             sent = {"sessionKey": key, "message": call.params["text"], "idempotencyKey": new_id(), "queueMode": mode}
