@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
-from hub.core.clock import Clock
 from hub.core.errors import HubError, TimedOut, Unavailable
 from hub.core.phrases import phrase
-from hub.core.tasks import TaskOwner
 from hub.messaging.texts import say
 from hub.voice.chimes import Chime, chime
 from hub.voice.contract import CanChooseWakeWords, Satellite, SatelliteInfo, Sound, Stage
-from hub.voice.engines import VoiceEngines, within
+from hub.voice.engines import within
+from hub.voice.line_home import LineHome
 from hub.voice.mouth import Mouth, Utterance, joined
-from hub.voice.segmenter import PCM, Segmenter, SpeechBegan
-from hub.voice.settings import SatelliteSettings, VoiceSettings
-from hub.voice.turn import Outcome, Turn, asks_back, is_stop
-from hub.voice.wake import SoundStream, WakeEngines
+from hub.voice.segmenter import LOUDER, QUIETEST, Segmenter, SpeechBegan, loudest
+from hub.voice.settings import SatelliteSettings
+from hub.voice.turn import Outcome, Turn, asks_back, is_echo, is_stop
+from hub.voice.wake import SoundStream
 
 _log = logging.getLogger(__name__)
 
@@ -33,52 +32,14 @@ LONGEST_S = 70.0
 ANSWER_S = 90.0
 """What takes longer is said when it comes."""
 UNWANTED_KEPT = 100
-_FRAME_BYTES = PCM.frame_bytes
+SAID_KEPT = 3
+"""Texts of which an echo may be heard."""
+FORGETS = 0.8
+"""So much of the loudness of an echo is still expected with the next answer: it may have been turned down."""
 
 
 class _Late(TimedOut):
     """The answer takes longer than anybody waits."""
-
-
-class LineHome(Protocol):
-    """What a line needs of the registry."""
-
-    clock: Clock
-    engines: VoiceEngines
-    settings: VoiceSettings
-    tasks: TaskOwner
-    wake_engines: WakeEngines
-
-    def describe(self, line: SatelliteLine) -> None:
-        """Take over what a device says of itself, and its room."""
-
-    def show(self, line: SatelliteLine) -> None:
-        """Show what a satellite does in its entity."""
-
-    def tell(self, line: SatelliteLine, turn: Turn, stage: str, about: dict[str, Any]) -> None:
-        """Tell of a stage of a turn."""
-
-    def fire_stopped(self, id: str) -> None:
-        """Tell that what sounds there is to end."""
-
-    def keep(self, turn: Turn) -> None:
-        """Keep a turn that has ended."""
-
-    def abort(self, run_id: str) -> None:
-        """Stop a run."""
-
-    def prepare(self, line: SatelliteLine) -> None:
-        """Have what answers there ready before the first sentence."""
-
-    def language_of(self, person: str | None) -> str:
-        """Return what a person speaks, else the home's language."""
-        ...
-
-    async def compare(self, turn: Turn) -> None:
-        """Decide who is the nearest of those that have heard the same words."""
-
-    async def deliver(self, line: SatelliteLine, turn: Turn, note: str) -> None:
-        """Have what was said answered."""
 
 
 class SatelliteLine:
@@ -91,7 +52,7 @@ class SatelliteLine:
         turn: What goes on there; None between turns.
     """
 
-    def __init__(self, satellite: Satellite, home: LineHome) -> None:
+    def __init__(self, satellite: Satellite, home: LineHome[SatelliteLine]) -> None:
         self.satellite = satellite
         self._home, self._clock, self._tasks = home, home.clock, home.tasks
         self.settings = home.settings.of(satellite.info)
@@ -108,7 +69,11 @@ class SatelliteLine:
             failed=self._not_spoken,
             silent=self._silent,
         )
-        self._task: asyncio.Task[None] | None = None
+        self._paused: Turn | None = None
+        """The turn whose answer goes on if nothing is said in the present one."""
+        self._said: deque[str] = deque(maxlen=SAID_KEPT)
+        self._echo = 0.0
+        """The power of what was taken for speech in vain while it spoke."""
         self._segmenter = Segmenter(self.settings.silence_ms)
         self._fed = bytearray()
         self._fed_at = 0.0
@@ -136,7 +101,7 @@ class SatelliteLine:
         if (turn := self.turn) is not None and turn.is_listening and turn.is_follow_up and not turn.is_speech:
             turn.wake_word = word
             return
-        self._interrupt()
+        self._pause()
         self._begin(self._new_turn(word))
         if self.settings.sounds and not self.info.wakes_itself:
             self._chime(Chime.WAKE)
@@ -152,8 +117,7 @@ class SatelliteLine:
             self._judge.feed(samples)
         self._fed += samples
         self._fed_at = self._clock.monotonic()
-        for at in range(0, len(samples) - _FRAME_BYTES + 1, _FRAME_BYTES):
-            turn.loudness = max(turn.loudness, PCM.power(samples[at : at + _FRAME_BYTES]))
+        turn.loudness = max(turn.loudness, loudest(samples))
         for each in self._segmenter.feed(samples):
             if isinstance(each, SpeechBegan):
                 turn.is_speech = True
@@ -175,10 +139,11 @@ class SatelliteLine:
 
     def stop(self) -> None:
         """End what goes on; see `Line.stop`."""
-        turn = self.turn
+        turns = self.going
         self._interrupt()
-        if turn is not None and turn.run_id is not None:
-            self._home.abort(turn.run_id)
+        for turn in turns:
+            if turn.run_id is not None:
+                self._home.abort(turn.run_id)
         self._home.fire_stopped(self.info.id)
 
     def connected(self, *, is_connected: bool) -> None:
@@ -189,8 +154,8 @@ class SatelliteLine:
         if not is_connected:
             away = Unavailable(phrase("{satellite} was disconnected", satellite=self.info.name))
             self.mouth.fail(away)
-            if self.turn is not None:
-                self._finish(self.turn, Outcome.FAILED, away.message)
+            for turn in self.going:
+                self._finish(turn, Outcome.FAILED, away.message)
         else:
             self._choose_wake_words()
             self._home.prepare(self)
@@ -234,10 +199,15 @@ class SatelliteLine:
     def close(self) -> None:
         """End: the satellite is removed."""
         self.mouth.fail(Unavailable(phrase("{satellite} was disconnected", satellite=self.info.name)))
-        if self.turn is not None:
-            self._finish(self.turn, Outcome.INTERRUPTED)
+        for turn in self.going:
+            self._finish(turn, Outcome.INTERRUPTED)
         if self._wake is not None:
             self._wake.close()
+
+    @property
+    def going(self) -> list[Turn]:
+        """What goes on there: the present turn behind the one that it may interrupt."""
+        return [each for each in (self._paused, self.turn) if each is not None]
 
     @property
     def language(self) -> str | None:
@@ -273,13 +243,13 @@ class SatelliteLine:
         if run_id is not None and run_id in self._unwanted:
             return
         self.require_connected()
-        turn = self.turn
-        is_answer = turn is not None and turn.run_id is not None and run_id in (None, turn.run_id)
-        if turn is not None and is_answer:
-            self._mark(turn, "answer")
-            turn.answer.append(text)
-        utterance = self.mouth.say(text, self.language, run_id=turn.run_id if turn is not None and is_answer else None)
-        await (utterance.ready if is_answer else utterance.ended)
+        asked = (each for each in self.going if each.run_id is not None and run_id in (None, each.run_id))
+        if (turn := next(asked, None)) is None:
+            await self.mouth.say(text, self.language, run_id=run_id).ended
+            return
+        self._mark(turn, "answer")
+        turn.answer.append(text)
+        await self.mouth.say(text, self.language, run_id=turn.run_id).ready
 
     def ring(self, *, is_ringing: bool) -> None:
         """Note that it rings, or no more."""
@@ -330,7 +300,7 @@ class SatelliteLine:
         self.mouth.hold()
         self._become(Stage.LISTENING, turn.wake_word or "")
         self._tell(turn, "wake", {"wake_word": turn.wake_word} if turn.wake_word else {})
-        self._task = self._tasks.spawn(self._run(turn), name=f"turn at {self.info.id}")
+        turn.task = self._tasks.spawn(self._run(turn), name=f"turn at {self.info.id}")
         ready = self._home.engines.prepare(self.settings, self.language)
         self._tasks.spawn(ready, name="prepare what hears and speaks")
         if turn.wake_word is None:
@@ -355,20 +325,27 @@ class SatelliteLine:
         said = await self._listened(turn)
         self._hear_no_more()
         self._mark(turn, "heard")
-        self.mouth.release()
+        if self._paused is None and self.mouth.saying is None:
+            self.mouth.release()
         if not said:
             return Outcome.SILENCE if said is None else Outcome.NOISE
         await turn.decided.wait()
         self._become(Stage.PROCESSING)
         text = said if isinstance(said, str) else await self._text_of(said)
-        if not text.strip():
+        if not text.strip() or self._is_own(turn, text):
+            if turn.is_barge_in and isinstance(said, bytes):
+                self._echo = max(self._echo, loudest(said))
             return Outcome.NOISE
+        paused = self._paused
+        self._drop_paused()
         turn.text = text
         self._mark(turn, "text", text=text)
         self._become(Stage.PROCESSING, text)
         if turn.question is not None:
             return Outcome.ANSWERED
         if is_stop(text):
+            if paused is not None and paused.run_id is not None:
+                self._home.abort(paused.run_id)
             self._home.fire_stopped(self.info.id)
             return Outcome.ANSWERED
         await self._ask(turn)
@@ -421,7 +398,7 @@ class SatelliteLine:
     async def _fail(self, turn: Turn, error: HubError) -> None:
         """Tell who stands there that it failed, aloud if that can be."""
         _log.warning("%s: %s", self.info.id, error.message)
-        is_here = self.is_connected and self.turn is turn
+        is_here = self.is_connected and turn in self.going
         self._finish(turn, Outcome.FAILED, error.message)
         if is_here:
             if self.settings.sounds:
@@ -440,14 +417,20 @@ class SatelliteLine:
                 turn.question.exception()
             else:
                 turn.question.set_result(turn.text)
+        if turn.task is not None and turn.task is not asyncio.current_task():
+            turn.task.cancel()
+        if self._paused is turn:
+            self._paused = None
         if self.turn is turn:
-            self.turn = None
             self._hear_no_more()
+            if outcome not in (Outcome.SILENCE, Outcome.NOISE):
+                self._drop_paused()
+            self.turn, self._paused = self._paused, None
             self.mouth.release()
-            if self._task is not None and self._task is not asyncio.current_task():
-                self._task.cancel()
-            if not self.mouth.is_busy:
+            if self.turn is None and not self.mouth.is_busy:
                 self._become(Stage.IDLE, error)
+            elif outcome in (Outcome.SILENCE, Outcome.NOISE):
+                self._go_on()
         self._mark(turn, "done", outcome=outcome.value, **({"error": error} if error else {}))
         self._home.keep(turn)
 
@@ -455,18 +438,51 @@ class SatelliteLine:
         """A nearer satellite answers."""
         self._finish(turn, Outcome.ELSEWHERE)
 
+    def _go_on(self) -> None:
+        """Have the device hear no more, and show what it did before."""
+        self._show_there(Stage.IDLE)
+        saying = self.mouth.saying
+        if saying is not None and saying.began.done():
+            self._become(Stage.RESPONDING, saying.text)
+        elif self.turn is not None:
+            self.stage = Stage.PROCESSING
+            self._home.show(self)
+
     def _interrupt(self) -> None:
         """Be silent, forget what was still to be said, and note how much was heard."""
-        cut = self.mouth.break_off()
+        cut, turns = self.mouth.break_off(), self.going
+        for turn in turns:
+            self._give_up(turn, cut)
+        if not turns and self.stage is not Stage.IDLE:
+            self._become(Stage.IDLE)
+
+    def _pause(self) -> None:
+        """Be silent for now: somebody may speak. What is answered goes on when nobody does."""
         turn = self.turn
-        if turn is not None and turn.run_id is not None:
+        if turn is not None and (turn.is_listening or self._paused is not None):
+            self.turn = None  # what is paused still waits for what comes of the next one
+            self._finish(turn, Outcome.INTERRUPTED)
+        elif turn is not None:
+            self._paused = turn
+        self.mouth.pause()
+
+    def _drop_paused(self) -> None:
+        """Give up what was answered before: somebody speaks."""
+        cut = self.mouth.break_off(others=False)
+        if (paused := self._paused) is not None:
+            self._give_up(paused, cut)
+        self.mouth.release()
+
+    def _give_up(self, turn: Turn, cut: Utterance | None) -> None:
+        if turn.run_id is not None:
             self._unwanted.append(turn.run_id)
             if cut is not None and cut.run_id == turn.run_id:
                 self._note = _cut_short(turn, cut)
-        if turn is not None:
-            self._finish(turn, Outcome.INTERRUPTED)
-        elif self.stage is not Stage.IDLE:
-            self._become(Stage.IDLE)
+        self._finish(turn, Outcome.INTERRUPTED)
+
+    def _is_own(self, turn: Turn, text: str) -> bool:
+        """Whether the satellite has heard itself."""
+        return turn.is_barge_in and not is_stop(text) and is_echo(text, " ".join(self._said))
 
     def _overhear(self, samples: bytes) -> None:
         """Hear while nobody was called: what wakes it, and who speaks while it speaks."""
@@ -474,18 +490,19 @@ class SatelliteLine:
             self._wake.feed(samples)
             if self.turn is not None and self.turn.is_listening:  # that was it
                 return
+        saying = self.mouth.saying
+        self._segmenter.floor = max(QUIETEST, LOUDER * self._echo) if saying is not None else QUIETEST
         for each in self._segmenter.feed(samples):
             if not isinstance(each, SpeechBegan):
                 continue
-            saying = self.mouth.saying
             if saying is None or saying.run_id is None or not self.settings.barge_in:
                 continue
-            segmenter = self._segmenter
-            self._interrupt()
-            self._begin(self._new_turn(None))
+            segmenter, turn = self._segmenter, self._new_turn(None)
+            turn.is_speech = turn.is_barge_in = True
+            self._pause()
+            self._begin(turn)
             self._segmenter = segmenter  # it has heard the beginning
-            if self.turn is not None:
-                self.turn.is_speech = True
+            segmenter.floor = QUIETEST
             return
 
     def _hear_no_more(self) -> None:
@@ -496,6 +513,7 @@ class SatelliteLine:
     # --- what is told ---
 
     def _speaks(self, utterance: Utterance) -> None:
+        self._said.append(utterance.text)
         if (turn := self.turn) is not None and utterance.run_id is not None and utterance.run_id == turn.run_id:
             self._mark(turn, "speech")
         self._become(Stage.RESPONDING, utterance.text)
@@ -510,6 +528,7 @@ class SatelliteLine:
             self._chime(Chime.ERROR)
 
     def _silent(self) -> None:
+        self._echo *= FORGETS
         if self.turn is None:
             if not self._rings:
                 self._become(Stage.IDLE)
@@ -528,6 +547,9 @@ class SatelliteLine:
     def _become(self, stage: Stage, text: str = "") -> None:
         self.stage = stage
         self._home.show(self)
+        self._show_there(stage, text)
+
+    def _show_there(self, stage: Stage, text: str = "") -> None:
         self._tasks.spawn(self.satellite.show(stage, text), name=f"show at {self.info.id}")
 
     def _mark(self, turn: Turn, stage: str, **about: Any) -> None:

@@ -18,6 +18,8 @@ SHORTEST_CHARS = 20
 """Shorter sentences are spoken with the next."""
 LONGEST_CHARS = 160
 """Longer ones are spoken in parts, since nothing is heard of a sentence before all of it is made."""
+REWIND_S = 0.3
+"""What goes on after a pause begins so much before it: the last of it may not have been heard."""
 _SENTENCE = re.compile(r"(?<=[.!?…:;])(?<!^\d[.])(?<!^\d\d[.])\s+|(?<=[。！？；])\s*|\n+", re.MULTILINE)
 """Between sentences, and lines; the number of a list's item is no sentence."""
 _PAUSE = re.compile(r"(?<=[,，、)])\s*|\s+(?=[(–—])")
@@ -81,6 +83,10 @@ class _Piece:
         self.utterance, self.text, self.is_last = utterance, text, is_last
         self.make = make
         self.making: asyncio.Task[Sound] | None = None
+        self.seconds = 0.0
+        """How long it lasts, once it is made."""
+        self.played_s = 0.0
+        """How much of it was played before the last pause."""
 
 
 class Mouth:
@@ -109,7 +115,7 @@ class Mouth:
         self._pieces: deque[_Piece] = deque()
         self._playing: _Piece | None = None
         self._since = 0.0
-        self._seconds = 0.0
+        self._sounding: asyncio.Task[None] | None = None
         self._worker: asyncio.Task[None] | None = None
         self._may = asyncio.Event()
         self._may.set()
@@ -128,8 +134,16 @@ class Mouth:
         """Say nothing for now: somebody speaks."""
         self._may.clear()
 
+    def pause(self) -> None:
+        """Be silent at once: somebody may speak. Answers can go on after it; all else is broken off."""
+        self.break_off(answers=False)
+        if self._playing is not None and self._sounding is not None and not self._sounding.done():
+            self._playing.played_s = self._played_s()
+            self._sounding.cancel()
+        self.hold()
+
     def release(self) -> None:
-        """Go on."""
+        """Go on, where it was paused."""
         self._may.set()
 
     def say(
@@ -153,22 +167,39 @@ class Mouth:
         self._enqueue([_Piece(utterance, _ready(sound))])
         return utterance
 
-    def break_off(self) -> Utterance | None:
-        """Be silent at once, and forget what was still to be said; return what was being said."""
-        playing, waiting = self._playing, list(self._pieces)
-        self._pieces.clear()
-        self._playing = None
-        if self._worker is not None:
-            self._worker.cancel()
-            self._worker = None
-        if playing is not None:
-            share = (self._clock.monotonic() - self._since) / self._seconds if self._seconds else 0.0
+    def break_off(self, *, answers: bool = True, others: bool = True) -> Utterance | None:
+        """Be silent at once, and forget what was still to be said; return what was being said.
+
+        Args:
+            answers: Whether what belongs to a run is forgotten.
+            others: Whether all else is.
+        """
+        playing = self._playing
+        gone = [
+            each for each in (playing, *self._pieces) if each and (others, answers)[each.utterance.run_id is not None]
+        ]
+        self._pieces = deque(each for each in self._pieces if each not in gone)
+        if playing is not None and playing in gone:
+            share = self._played_s() / playing.seconds if playing.seconds else 0.0
             playing.utterance.add(heard_of(playing.text, share))
-        for piece in (*([playing] if playing is not None else ()), *waiting):
+            self._playing = None
+            if self._worker is not None:
+                self._worker.cancel()
+                self._worker = None
+        for piece in gone:
             if piece.making is not None:
                 piece.making.cancel()
             piece.utterance.end(is_whole=False)
-        return playing.utterance if playing is not None else waiting[0].utterance if waiting else None
+        if self._pieces:
+            self._enqueue([])
+        return gone[0].utterance if gone else None
+
+    def _played_s(self) -> float:
+        """Return how much of what is said was played."""
+        if (piece := self._playing) is None:
+            return 0.0
+        is_sounding = self._sounding is not None and not self._sounding.done() and self._may.is_set()
+        return piece.played_s + (self._clock.monotonic() - self._since if is_sounding else 0.0)
 
     def fail(self, error: HubError) -> None:
         """Give everything up: the device is gone."""
@@ -193,9 +224,11 @@ class Mouth:
 
     async def _work(self) -> None:
         while self._pieces:
-            await self._may.wait()
+            await self._allowed()
+            if not self._pieces:
+                break
             piece = self._pieces.popleft()
-            self._playing, self._seconds = piece, 0.0
+            self._playing = piece
             self._make_ahead()
             try:
                 await self._speak(piece)
@@ -208,17 +241,35 @@ class Mouth:
     async def _speak(self, piece: _Piece) -> None:
         if piece.making is None:
             piece.making = self._tasks.spawn(_made(piece), name="make speech")
-        sound = await piece.making
-        await self._may.wait()
-        utterance = piece.utterance
-        if not utterance.began.done():
-            self._tell(utterance)
-            utterance.began.set_result(None)
-        self._since, self._seconds = self._clock.monotonic(), sound.seconds
-        await self._satellite.play(sound)
+        sound, utterance = await piece.making, piece.utterance
+        piece.seconds, is_played = sound.seconds, False
+        while not is_played:
+            await self._allowed()
+            if not utterance.began.done():
+                self._tell(utterance)
+                utterance.began.set_result(None)
+            piece.played_s = max(0.0, piece.played_s - REWIND_S)
+            is_played = await self._sound(_rest(sound, piece.played_s))
         utterance.add(piece.text)
         if piece.is_last:
             utterance.end(is_whole=True)
+
+    async def _sound(self, sound: Sound) -> bool:
+        """Play a sound; return whether it was played to its end, and not paused."""
+        self._since = self._clock.monotonic()
+        sounding = self._sounding = asyncio.ensure_future(self._satellite.play(sound))
+        try:
+            await asyncio.wait({sounding})
+        finally:
+            sounding.cancel()
+        if sounding.cancelled():
+            return False
+        sounding.result()
+        return True
+
+    async def _allowed(self) -> None:
+        while not self._may.is_set():  # it may be held again before this goes on
+            await self._may.wait()
 
     def _give_up(self, utterance: Utterance, error: HubError) -> None:
         for piece in [each for each in self._pieces if each.utterance is utterance]:
@@ -268,6 +319,10 @@ def heard_of(text: str, share: float) -> str:
     if end < len(text) and text[end : end + 1].isascii() and not text[end].isspace():
         end = max(text.rfind(" ", 0, end), 0)
     return text[:end].rstrip()
+
+
+def _rest(sound: Sound, from_s: float) -> Sound:
+    return Sound(sound.samples[2 * int(from_s * sound.rate) :], sound.rate) if from_s else sound
 
 
 def _ready(sound: Sound) -> Callable[[], Awaitable[Sound]]:

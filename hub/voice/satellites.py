@@ -393,21 +393,22 @@ class SatelliteRegistry:
 
     def _run_finished(self, event: Event) -> None:
         line = self._over.pop(event.data["run_id"], None)
-        if line is None or (turn := line.turn) is None or turn.run_id != event.data["run_id"]:
-            return
-        turn.is_run_over = True
-        self.tasks.spawn(self._look_for_rest(line, turn), name="look for the rest of an answer")
+        for turn in line.going if line is not None else ():
+            if line is not None and turn.run_id == event.data["run_id"]:
+                turn.is_run_over = True
+                self.tasks.spawn(self._look_for_rest(line, turn), name="look for the rest of an answer")
 
     def _message_ended(self, event: Event) -> None:
         line = self._lines.get(event.data["peer"])
-        if line is not None and (turn := line.turn) is not None and turn.is_run_over:
-            self.tasks.spawn(self._look_for_rest(line, turn), name="look for the rest of an answer")
+        for turn in line.going if line is not None else ():
+            if line is not None and turn.is_run_over:
+                self.tasks.spawn(self._look_for_rest(line, turn), name="look for the rest of an answer")
 
     async def _look_for_rest(self, line: SatelliteLine, turn: Turn) -> None:
         """End an answer of which nothing waits in the outbox any more."""
         waiting = await self.parts.outbox.rows(("queued", "sending"), limit=500)
         chat = (NAME, line.info.id)
-        if line.turn is turn and not any((each.address.channel, each.address.peer) == chat for each in waiting):
+        if turn in line.going and not any((each.address.channel, each.address.peer) == chat for each in waiting):
             line.answer_ended(turn)
 
 

@@ -71,6 +71,12 @@ def _power(frame: bytes) -> float:
     return total / len(samples)
 
 
+def loudest(samples: bytes) -> float:
+    """Return the greatest mean power of 20 ms of what a satellite sent."""
+    frames = range(0, len(samples) - _FRAME_BYTES + 1, _FRAME_BYTES)
+    return max((_power(samples[at : at + _FRAME_BYTES]) for at in frames), default=0.0)
+
+
 PCM = Coding(_FRAME_BYTES, _power)
 """What satellites send: 16-bit little-endian samples of one channel, 16,000 a second."""
 
@@ -85,6 +91,7 @@ class Segmenter:
     Attributes:
         speaking: Whether somebody speaks.
         noise: The power of the noise; None before the first frame.
+        floor: Mean power below which nothing is speech.
     """
 
     def __init__(self, silence_ms: int, coding: Coding = PCM, *, noise: float | None = None) -> None:
@@ -96,6 +103,7 @@ class Segmenter:
         self._loud = self._quiet = self._judged = 0
         self._probability = 0.0
         self.noise = noise
+        self.floor = QUIETEST
         self.speaking = False
 
     def feed(self, samples: bytes) -> list[SpeechBegan | SpeechEnded]:
@@ -135,7 +143,7 @@ class Segmenter:
         if self._judged:
             self._judged -= 1
             return self._probability >= (UNLIKELY if self.speaking else LIKELY)
-        return power > max(QUIETEST, noise * LOUDER)
+        return power > max(self.floor, noise * LOUDER)
 
     def _wait(self, frame: bytes, noise: float, power: float, *, is_loud: bool) -> SpeechBegan | None:
         self._before.append(frame)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from difflib import SequenceMatcher
 from enum import StrEnum
 
 from hub.core.ids import new_id
 from hub.voice.contract import VoiceTurn
 
+ECHO_SHARE = 0.6
+"""So many of the words that are heard of an echo are those that are said."""
+_WORDS = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")
 _NOT_WORDS = re.compile(r"[^\w\s]+")
 STOP_WORDS = frozenset(
     {
@@ -37,6 +41,8 @@ class Turn:
         name: Of the place, for people.
         wake_word: None if it began without one.
         is_follow_up: Whether it was begun from here, to hear an answer.
+        is_barge_in: Whether it was begun by something like speech while an answer was spoken.
+        task: What goes on in it.
         said: What was heard: sound, or words that the device understood; None for nothing.
         is_speech: Whether somebody has begun to speak.
         loudness: The greatest mean power of 20 ms that was heard.
@@ -55,7 +61,8 @@ class Turn:
         self.began_at = now
         self.began = monotonic
         self.wake_word = wake_word
-        self.is_follow_up = False
+        self.is_follow_up = self.is_barge_in = False
+        self.task: asyncio.Task[None] | None = None
         self.said: asyncio.Future[bytes | str | None] = asyncio.get_running_loop().create_future()
         self.is_speech = False
         self.loudness = 0.0
@@ -108,6 +115,17 @@ class Turn:
 def is_stop(words: str | None) -> bool:
     """Whether words, or a wake word, mean nothing but that it should be silent."""
     return " ".join(_NOT_WORDS.sub(" ", (words or "").replace("_", " ")).split()).casefold() in STOP_WORDS
+
+
+def is_echo(heard: str, said: str) -> bool:
+    """Whether what was heard is, as far as it can be understood, what is being said there."""
+    words, ours = _words_of(heard), _words_of(said)
+    same = SequenceMatcher(None, words, ours, autojunk=False).get_matching_blocks()
+    return bool(words) and sum(each.size for each in same) >= ECHO_SHARE * len(words)
+
+
+def _words_of(text: str) -> list[str]:
+    return _WORDS.findall(text.casefold().replace("'", "").replace("’", ""))
 
 
 def asks_back(answer: str) -> bool:
