@@ -122,6 +122,7 @@ class InboundMessage(Struct, frozen=True):
         album: The common id of an album's messages.
         platform_id: The platform's id of the message, where `message_id` is the hub's own; empty for none.
         area: Name of the area of the home where it was said, for what is about that room; None where nobody knows.
+        note: What the agent is told beside it, by the channel itself; empty for nothing.
     """
 
     address: Address
@@ -144,6 +145,7 @@ class InboundMessage(Struct, frozen=True):
     topic_name: str | None = None
     space_name: str | None = None
     area: str | None = None
+    note: str = ""
 
     @property
     def answerable_id(self) -> str | None:

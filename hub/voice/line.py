@@ -16,7 +16,7 @@ from hub.voice.chimes import Chime, chime
 from hub.voice.contract import CanChooseWakeWords, Satellite, SatelliteInfo, Sound, Stage
 from hub.voice.engines import within
 from hub.voice.line_home import LineHome
-from hub.voice.mouth import Mouth, Utterance, joined
+from hub.voice.mouth import Mouth, Utterance, broken_off, joined
 from hub.voice.segmenter import LOUDER, QUIETEST, Segmenter, SpeechBegan, loudest
 from hub.voice.settings import SatelliteSettings
 from hub.voice.turn import Outcome, Turn, asks_back, is_echo, is_stop
@@ -572,7 +572,4 @@ def _named(info: SatelliteInfo, settings: SatelliteSettings) -> SatelliteInfo:
 
 def _cut_short(turn: Turn, cut: Utterance) -> str:
     before = turn.answer[: turn.answer.index(cut.text)] if cut.text in turn.answer else []
-    heard = joined([*before, cut.heard])
-    if not heard:
-        return "Your last answer was broken off before any of it was heard."
-    return f"Your last answer was broken off while it was spoken; this much of it was heard: “{heard}”"
+    return broken_off(joined([*before, cut.heard]))

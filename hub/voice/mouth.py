@@ -311,6 +311,13 @@ def joined(pieces: list[str]) -> str:
     return text
 
 
+def broken_off(heard: str) -> str:
+    """Return what the agent is told of an answer that was broken off."""
+    if not heard:
+        return "Your last answer was broken off before any of it was heard."
+    return f"Your last answer was broken off while it was spoken; this much of it was heard: “{heard}”"
+
+
 def heard_of(text: str, share: float) -> str:
     """Return the whole words of a text that were heard when a share of its sound was played."""
     if share >= 1:

@@ -143,7 +143,7 @@ class TurnRequests:
             context=self._router.with_present_rights(content.context, newest.address, turn.session_key),
             model=options.get("model"),
             thinking=options.get("thinking"),
-            configured_prompt=group.system_prompt if group is not None else options.get(PLACE),
+            configured_prompt=group.system_prompt if group is not None else options.get(PLACE) or newest.note or None,
             extra_system_prompt=options.get("extra_system_prompt"),
             timeout_s=options.get("timeout_s"),
             inbox_id=turn.first.row_id,

@@ -78,5 +78,5 @@ def _outbound(entry: Mapping[str, Any]) -> Any:
     from hub.messaging.outbox.outbound_policy import BlockStreaming, outbound_policy
 
     policy = outbound_policy(entry)
-    spoken = BlockStreaming(enabled=True, min_chars=64, max_chars=400, break_at=BlockBreak.SENTENCE, idle_ms=500)
+    spoken = BlockStreaming(enabled=True, min_chars=16, max_chars=400, break_at=BlockBreak.SENTENCE, idle_ms=500)
     return policy if policy.blocks is not None else replace(policy, blocks=spoken)

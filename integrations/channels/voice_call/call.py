@@ -13,8 +13,10 @@ from typing import Any
 
 import orjson
 from aiohttp import web
+from msgspec import Struct
 
 from hub.core.errors import TimedOut, Unavailable
+from hub.voice.mouth import heard_of, joined
 from hub.voice.segmenter import Coding, Segmenter, SpeechBegan
 from integrations.channels.acknowledging import skip_if_malformed
 from integrations.channels.voice_call.mulaw import FRAME_BYTES, FRAMES_PER_S, RATE, power
@@ -34,6 +36,21 @@ class HungUp(Unavailable):
     """The call is over."""
 
 
+class _Sounding(Struct, eq=False):
+    """Something that is spoken.
+
+    Attributes:
+        played: Whether it was heard to its end.
+        began: The frame in which it began.
+    """
+
+    played: asyncio.Future[bool]
+    run_id: str | None
+    text: str
+    seconds: float
+    began: int
+
+
 class PhoneCall:
     """A call whose stream is open.
 
@@ -48,6 +65,7 @@ class PhoneCall:
         heard: What the other side said, where they do not speak with an agent of their own.
         keys: The conversations that may act on it.
         unwanted: The runs whose answers nobody hears any more, because the caller interrupted them.
+        interrupted: How much was heard of the answer that was interrupted last; None for none since it was told.
         seconds: How long it has lasted; the stream's own time, which is what is paid.
     """
 
@@ -60,6 +78,8 @@ class PhoneCall:
         self.heard: asyncio.Queue[str] = asyncio.Queue(HEARD_LIMIT)
         self.keys: set[str] = set()
         self.unwanted: set[str | None] = set()
+        self.interrupted: str | None = None
+        self._spoken: tuple[str | None, list[str]] = None, []
         self.ended = asyncio.Event()
         self.over_time = asyncio.Event()
         self._segmenter = Segmenter(silence_ms, Coding(FRAME_BYTES, power))
@@ -69,7 +89,7 @@ class PhoneCall:
         self._turn = asyncio.Lock()
         self._listening = asyncio.Event()
         self._listening.set()
-        self._marks: dict[str, tuple[asyncio.Future[bool], str | None]] = {}
+        self._marks: dict[str, _Sounding] = {}
         self._names = itertools.count(1)
         self._socket: web.WebSocketResponse | None = None
         self._stream = ""
@@ -104,9 +124,9 @@ class PhoneCall:
         self._listening.set()
         self._flush_digits()
         self.words.put_nowait(None)
-        for played, _ in self._marks.values():
-            if not played.done():
-                played.set_exception(HungUp("the call is over"))
+        for each in self._marks.values():
+            if not each.played.done():
+                each.played.set_exception(HungUp("the call is over"))
 
     async def hang_up(self) -> None:
         """Close the stream, on which Twilio ends the call."""
@@ -127,8 +147,8 @@ class PhoneCall:
                 if digit == "#":
                     self._flush_digits()
             case "mark":
-                if (waiting := self._marks.get(str(frame["mark"]["name"]))) and not waiting[0].done():
-                    waiting[0].set_result(True)
+                if (waiting := self._marks.get(str(frame["mark"]["name"]))) and not waiting.played.done():
+                    waiting.played.set_result(True)
 
     async def _hear(self, sound: bytes) -> None:
         self._frames += max(1, len(sound) * FRAMES_PER_S // RATE)
@@ -152,7 +172,7 @@ class PhoneCall:
 
     # --- speaking ---
 
-    async def speak(self, sound: bytes, run_id: str | None = None) -> bool:
+    async def speak(self, sound: bytes, run_id: str | None = None, text: str = "") -> bool:
         """Speak in turn, when the other side does not; return whether it was heard to its end.
 
         Raises:
@@ -171,14 +191,19 @@ class PhoneCall:
                 return False
             name = str(next(self._names))
             played: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-            self._marks[name] = (played, run_id)
+            self._marks[name] = _Sounding(played, run_id, text, len(sound) / RATE, self._frames)
+            if self._spoken[0] != run_id:
+                self._spoken = run_id, []
             try:
                 for at in range(0, len(sound), PIECE_BYTES):
                     payload = base64.b64encode(sound[at : at + PIECE_BYTES]).decode()
                     await self._put({"event": "media", "media": {"payload": payload}})
                 await self._put({"event": "mark", "mark": {"name": name}})
                 async with asyncio.timeout(len(sound) / RATE + PLAYED_LATE_S):
-                    return await played
+                    is_whole = await played
+                if is_whole:
+                    self._spoken[1].append(text)
+                return is_whole
             except TimeoutError as error:
                 raise TimedOut("Twilio did not say whether it was played") from error
             finally:
@@ -188,10 +213,12 @@ class PhoneCall:
 
     async def _interrupt(self) -> None:
         """Be silent, since the other side speaks."""
-        for played, run_id in self._marks.values():
-            if not played.done():
-                played.set_result(False)
-                self.unwanted.add(run_id)
+        for each in self._marks.values():
+            if not each.played.done():
+                each.played.set_result(False)
+                self.unwanted.add(each.run_id)
+                share = (self._frames - each.began) / FRAMES_PER_S / each.seconds if each.seconds else 0.0
+                self.interrupted = joined([*self._spoken[1], heard_of(each.text, share)]).strip()
         if self._marks:
             await self._put({"event": "clear"})
 

@@ -7,7 +7,8 @@ import hashlib
 import logging
 import secrets
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from aiohttp import web
@@ -28,6 +29,7 @@ from hub.messaging.contract import (
 from hub.messaging.outbox.markup import Flavour, render, spoken_words
 from hub.messaging.texts import say
 from hub.models.transcription import Transcribe
+from hub.voice.mouth import broken_off, sentences_of
 from integrations.channels.api_channel import ApiChannel
 from integrations.channels.http_api import PlatformError
 from integrations.channels.persistent_map import PersistentMap
@@ -378,6 +380,9 @@ class VoiceCallChannel(ApiChannel):
                 if not text:
                     continue
                 message = self._message(call.number, f"{call.sid}-{next(call.utterances)}", text)
+                if call.interrupted is not None:
+                    message = replace(message, note=broken_off(call.interrupted))
+                    call.interrupted = None
                 if not self._receive.admits(message):
                     if call.outgoing and not call.heard.full():
                         call.heard.put_nowait(text)
@@ -442,9 +447,10 @@ class VoiceCallChannel(ApiChannel):
             return None  # who says it hung up
         if number not in self._calls and (refusal := self._why_not_call(message)) is not None:
             raise PlatformError(DeliveryState.PERMANENT, refusal)
-        sound = await self._sound_of(text)
+        sentences = sentences_of(text) or [text]
+        first = await self._sound_of(sentences[0])
         try:
-            await (await self.call_out(number)).speak(sound, message.run_id)
+            await self._speak_all(await self.call_out(number), first, sentences, message.run_id)
         except PlatformError:
             raise
         except TimedOut as error:
@@ -452,6 +458,18 @@ class VoiceCallChannel(ApiChannel):
         except HubError as error:
             raise PlatformError(DeliveryState.PERMANENT, error.message) from error
         return message.id
+
+    async def _speak_all(self, call: PhoneCall, sound: bytes, sentences: Sequence[str], run_id: str | None) -> None:
+        """Say sentences, of which the first is made; each is made while the one before is spoken."""
+        for text, following in zip_longest(sentences, sentences[1:]):
+            making = asyncio.ensure_future(self._sound_of(following)) if following is not None else None
+            try:
+                if not await call.speak(sound, run_id, text) or making is None:
+                    return
+                sound = await making
+            finally:
+                if making is not None:
+                    making.cancel()
 
     def _why_not_call(self, message: OutboundMessage) -> str | None:
         number = message.address.peer

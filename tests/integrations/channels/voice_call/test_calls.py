@@ -190,6 +190,29 @@ async def test_who_speaks_interrupts_and_the_rest_of_that_answer_is_not_said(
     await until(lambda: texts(heard) == ["stop"])
 
 
+async def test_an_answer_is_spoken_by_sentences_and_the_agent_is_told_how_much_of_it_was_heard(
+    channel: VoiceCallChannel, ada: Telephone, heard: Heard
+) -> None:
+    await ada.dial()
+    speaking = asyncio.create_task(channel.send(message("The first of three sentences. ", run_id="run")))
+    await speaking
+    ada.slow = True
+    speaking = asyncio.create_task(channel.send(message("Here comes the second one. And the third.", run_id="run")))
+    await until(lambda: [each["event"] for each in ada.told].count("mark") == 2)
+
+    await ada.say("stop")
+    await speaking
+    await until(lambda: texts(heard) == ["stop"])
+    await ada.say("go on")
+    await until(lambda: texts(heard) == ["stop", "go on"])
+
+    assert ada.heard == ["The first of three sentences."]
+    notes = [each.note for each in heard.inbound if isinstance(each, InboundMessage)]
+    assert "this much of it was heard: “The first of three sentences." in notes[0]
+    assert "third" not in notes[0]
+    assert notes[1] == ""
+
+
 async def test_nobody_is_interrupted_by_an_answer(channel: VoiceCallChannel, ada: Telephone) -> None:
     await ada.dial()
     await ada.hear(as_sound("I still"))
