@@ -200,7 +200,7 @@ class Hub(Lifecycle):
                 memory=memory,
                 messaging=messaging,
                 subagents=self.subagents,
-                turns=voice.turns,
+                turns=lambda: voice.turns,
             )
         )
         access = AccessComponent(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from hub.agent.component.agents import AgentsComponent
@@ -19,11 +19,11 @@ from hub.security.egress import Egress
 from hub.security.people import People
 from hub.storage.database import Database
 from hub.tools.component import ToolsComponent
-from hub.voice.turn_log import TurnLog
 
 if TYPE_CHECKING:
     from hub.voice.satellites import SatelliteRegistry
     from hub.voice.timers import SatelliteTimers
+    from hub.voice.turn_log import TurnLog
     from hub.voice.wake import WakeEngine
 
 
@@ -45,11 +45,16 @@ class VoiceComponent(Component):
         self._models, self._entities, self._people = models, entities, people
         self._satellites: SatelliteRegistry | None = None
         self._section: Mapping[str, Any] = {}
-        self.turns = TurnLog(base.bus, base.clock)
-        """What was said at satellites and in talks."""
         self._wake_engines: dict[WakeEngine, Callable[[], object]] = {}
         self.furnish: Callable[[SatelliteRegistry], None] | None = None
         """Called with the first satellite."""
+
+    @cached_property
+    def turns(self) -> TurnLog:
+        """What was said at satellites and in talks."""
+        from hub.voice.turn_log import TurnLog
+
+        return TurnLog(self._base.bus, self._base.clock)
 
     def satellites(self) -> SatelliteRegistry:
         """Return the satellites of the home."""

@@ -60,7 +60,7 @@ class ClientDependencies(Struct, frozen=True):
     memory: MemoryComponent
     messaging: MessagingComponent
     subagents: Subagents
-    turns: TurnLog
+    turns: Callable[[], TurnLog]
 
 
 class ClientsComponent(Component):
@@ -190,7 +190,7 @@ class ClientsComponent(Component):
             engines.sound_of,
             lambda: messaging.outbox.channels.home,
             prepare,
-            needs.turns,
+            needs.turns(),
         )
 
     @cached_property
