@@ -135,7 +135,7 @@ class Hub(Lifecycle):
         self.commands, self.inbox, self.outbox = messaging.commands, messaging.inbox, messaging.outbox
         self.agent_messages, self.pairings = messaging.agent_messages, messaging.pairings
         DeviceMessages(base, messaging, self.gateway, self.nodes)
-        voice = VoiceComponent(base, messaging, agents, self.models, self.entities, people)
+        voice = VoiceComponent(base, messaging, agents, self.models, self.entities, people, self._reload)
         self.voice, self.satellites_here = voice, voice.satellites
         nodes.speak_in_rooms(voice.satellites)
         subagents = SubagentsComponent(base, db=self.db, agents=agents, messaging=messaging)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from hub.core.stages import Stage
 from hub.entities.component import EntitiesComponent
 from hub.entities.entities import HomeEntities
 from hub.foundation import Foundation
+from hub.messaging.commands.registry import Category, ChatCommand, CommandCall
 from hub.messaging.component.messaging import MessagingComponent
 from hub.models.registry import ModelRegistry
 from hub.security.egress import Egress
@@ -21,6 +22,7 @@ from hub.storage.database import Database
 from hub.tools.component import ToolsComponent
 
 if TYPE_CHECKING:
+    from hub.voice.engines import VoiceEngines
     from hub.voice.satellites import SatelliteRegistry
     from hub.voice.timers import SatelliteTimers
     from hub.voice.turn_log import TurnLog
@@ -40,9 +42,12 @@ class VoiceComponent(Component):
         models: ModelRegistry,
         entities: HomeEntities,
         people: Callable[[], People],
+        reload: Callable[[], Awaitable[Any]],
     ) -> None:
         self._base, self._messaging, self._agents = base, messaging, agents
         self._models, self._entities, self._people = models, entities, people
+        self._reload = reload
+        self._withdraw: Callable[[], object] | None = None
         self._satellites: SatelliteRegistry | None = None
         self._section: Mapping[str, Any] = {}
         self._wake_engines: dict[WakeEngine, Callable[[], object]] = {}
@@ -56,10 +61,20 @@ class VoiceComponent(Component):
 
         return TurnLog(self._base.bus, self._base.clock)
 
+    @cached_property
+    def _engines(self) -> VoiceEngines:
+        from hub.voice.engines import VoiceEngines
+
+        return VoiceEngines(
+            self._models,
+            self._base.clock,
+            lambda: self._messaging.router.settings.transcription_model,
+            lambda: self._base.config.current.raw.get("speech") or {},
+        )
+
     def satellites(self) -> SatelliteRegistry:
         """Return the satellites of the home."""
         if self._satellites is None:
-            from hub.voice.engines import VoiceEngines
             from hub.voice.satellites import SatelliteRegistry, VoiceParts
 
             base, messaging = self._base, self._messaging
@@ -70,12 +85,7 @@ class VoiceComponent(Component):
                 inbox=messaging.inbox,
                 outbox=messaging.outbox,
                 entities=self._entities,
-                engines=VoiceEngines(
-                    self._models,
-                    base.clock,
-                    lambda: messaging.router.settings.transcription_model,
-                    lambda: base.config.current.raw.get("speech") or {},
-                ),
+                engines=self._engines,
                 turns=self.turns,
                 people=self._people,
                 agent=self._agent,
@@ -103,8 +113,28 @@ class VoiceComponent(Component):
     def configure(self, section: Mapping[str, Any]) -> None:
         """Put the valid section `voice` into force, also for satellites that come later; an empty one ends that."""
         self._section = section
+        if section and self._withdraw is None:
+            self._withdraw = self._messaging.commands.add(
+                ChatCommand(
+                    "voice",
+                    self._command,
+                    Category.OPTIONS,
+                    people_only=True,
+                    arguments="[status|list|set VOICE]",
+                    aliases=("talkvoice",),
+                )
+            )
+        elif not section and self._withdraw is not None:
+            self._withdraw()
+            self._withdraw = None
         if self._satellites is not None:
             self._satellites.configure(section)
+
+    async def _command(self, call: CommandCall) -> str:
+        from hub.voice.commands import VoiceCommand
+
+        base = self._base
+        return await VoiceCommand(self._models, self._engines, base.config, self._reload, base.language).run(call)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that ends what goes on at satellites."""

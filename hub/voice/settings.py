@@ -64,6 +64,10 @@ class VoiceSettings(Struct, frozen=True):
         """Read the valid section `voice`; keys of other things in it are left alone."""
         return cls(section, _by_id(section.get("satellites", ())), _by_id(section.get("people", ())))
 
+    def for_all(self) -> SatelliteSettings:
+        """Return what holds where no satellite and no person says otherwise."""
+        return self.of(SatelliteInfo("", "", ""))
+
     def of(self, info: SatelliteInfo) -> SatelliteSettings:
         """Return what holds for a satellite."""
         own = self.satellites.get(info.id, {})
