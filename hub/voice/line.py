@@ -31,6 +31,8 @@ STALLED_S = 4.0
 LONGEST_S = 70.0
 ANSWER_S = 90.0
 """What takes longer is said when it comes."""
+BEFORE_MS = 1_500
+"""Who speaks right after the wake word speaks before anything knows how loud the room is."""
 UNWANTED_KEPT = 100
 SAID_KEPT = 3
 """Texts of which an echo may be heard."""
@@ -113,6 +115,8 @@ class SatelliteLine:
             if self.info.always_sends:
                 self._overhear(samples)
             return
+        if self._wake is not None and turn.wake_word is None and not turn.is_follow_up:  # somebody spoke over an answer
+            self._wake.feed(samples)
         if self._judge is not None:
             self._judge.feed(samples)
         self._fed += samples
@@ -188,7 +192,7 @@ class SatelliteLine:
             self._wake = None
         if wanted:
             words, sensitivity = wanted
-            self._wake = self._home.wake_engines.open(self.info.id, words, sensitivity, self.wake, self._told_trouble)
+            self._wake = self._home.wake_engines.open(self.info.id, words, sensitivity, self._woken, self._told_trouble)
 
     def _told_trouble(self, text: str) -> None:
         self.trouble = text
@@ -291,12 +295,11 @@ class SatelliteLine:
     def _begin(self, turn: Turn) -> None:
         turn.began, turn.began_at = self._clock.monotonic(), self._clock.time()
         self.turn = turn
-        self._segmenter = Segmenter(self.settings.silence_ms, noise=self._segmenter.noise)
-        self._fed.clear()
+        self._hear_anew()
         self._fed_at = turn.began
         self._hear_no_more()
         if self.settings.vad == "auto":
-            self._judge = self._home.wake_engines.judge(self.info.id, self._segmenter.judge)
+            self._judge = self._home.wake_engines.judge(self.info.id, self._judged)
         self.mouth.hold()
         self._become(Stage.LISTENING, turn.wake_word or "")
         self._tell(turn, "wake", {"wake_word": turn.wake_word} if turn.wake_word else {})
@@ -504,6 +507,23 @@ class SatelliteLine:
             self._segmenter = segmenter  # it has heard the beginning
             segmenter.floor = QUIETEST
             return
+
+    def _woken(self, word: str, since: bytes) -> None:
+        """Take a wake word that was found here: what was said after it counts, and nothing before it."""
+        if (turn := self.turn) is not None and turn.is_listening:
+            turn.wake_word, turn.is_speech = word, False
+            self._hear_anew()
+        else:
+            self.wake(word)
+        self.feed(since)
+
+    def _judged(self, probability: float) -> None:
+        self._segmenter.judge(probability)
+
+    def _hear_anew(self) -> None:
+        noise = self._segmenter.noise
+        self._segmenter = Segmenter(self.settings.silence_ms, noise=noise, before_ms=BEFORE_MS)
+        self._fed.clear()
 
     def _hear_no_more(self) -> None:
         if self._judge is not None:

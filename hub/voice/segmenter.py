@@ -27,8 +27,7 @@ RISES, FALLS = 0.05, 0.2
 BEGINS_FRAMES = 3
 SHORTEST_FRAMES = 6
 """Loud frames of the shortest word; less is a click."""
-BEFORE_FRAMES = 15
-"""Kept of what came before the first loud frame: soft consonants."""
+BEFORE_MS = 300
 LONGEST_S = 60
 JUDGED_FRAMES = 10
 """For so long a judgement holds; a model that says nothing any more is replaced by the energy."""
@@ -87,6 +86,8 @@ class Segmenter:
     Args:
         silence_ms: Silence that ends what is said.
         noise: The power of the noise there, as an earlier one learnt it; None takes the first frame for noise.
+        before_ms: How much of what came before the first loud frame is kept: soft consonants, and words that were
+            taken for noise.
 
     Attributes:
         speaking: Whether somebody speaks.
@@ -94,11 +95,13 @@ class Segmenter:
         floor: Mean power below which nothing is speech.
     """
 
-    def __init__(self, silence_ms: int, coding: Coding = PCM, *, noise: float | None = None) -> None:
+    def __init__(
+        self, silence_ms: int, coding: Coding = PCM, *, noise: float | None = None, before_ms: int = BEFORE_MS
+    ) -> None:
         self._silence_frames = max(1, silence_ms * FRAMES_PER_S // 1_000)
         self._coding = coding
         self._rest = b""
-        self._before: deque[bytes] = deque(maxlen=BEFORE_FRAMES)
+        self._before: deque[bytes] = deque(maxlen=before_ms * FRAMES_PER_S // 1_000)
         self._sound = bytearray()
         self._loud = self._quiet = self._judged = 0
         self._probability = 0.0

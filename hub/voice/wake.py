@@ -39,6 +39,10 @@ class WakeWord(Struct, frozen=True):
     languages: tuple[str, ...] = ()
 
 
+WakeHeard = Callable[[str, bytes], None]
+"""Called with a word that was said, and what has come in of the sound since, as far as it is there."""
+
+
 class SoundStream(Protocol):
     """What sound of one satellite goes into. No method blocks or raises."""
 
@@ -68,16 +72,14 @@ class WakeEngine(Protocol):
         """
         ...
 
-    def open(
-        self, satellite: str, words: Sequence[str], sensitivity: float, heard: Callable[[str], None]
-    ) -> SoundStream:
+    def open(self, satellite: str, words: Sequence[str], sensitivity: float, heard: WakeHeard) -> SoundStream:
         """Listen to a satellite.
 
         Args:
             satellite: Its id.
             words: Some of its `words`.
             sensitivity: From 0, where hardly anything wakes it, to 1; 0.5 is what the word's maker advises.
-            heard: Called with the word, in the event loop; once each time that it was said.
+            heard: Called in the event loop; once each time that a word was said.
         """
         ...
 
@@ -138,7 +140,7 @@ class WakeEngines:
         satellite: str,
         words: Sequence[str],
         sensitivity: float,
-        heard: Callable[[str], None],
+        heard: WakeHeard,
         told: Callable[[str], None],
     ) -> SoundStream:
         """Listen to a satellite, with whatever knows its words.
@@ -194,7 +196,7 @@ class _Listener:
         satellite: str,
         words: Sequence[str],
         sensitivity: float,
-        heard: Callable[[str], None],
+        heard: WakeHeard,
         told: Callable[[str], None],
     ) -> None:
         self.satellite = satellite
@@ -239,8 +241,8 @@ class _Listener:
                 self._streams[engine] = (tuple(names), stream)
         return missing
 
-    def _teller(self, names: Mapping[str, str]) -> Callable[[str], None]:
-        return lambda word: self._heard(names.get(word, word))
+    def _teller(self, names: Mapping[str, str]) -> WakeHeard:
+        return lambda word, since: self._heard(names.get(word, word), since)
 
 
 def _chosen(

@@ -79,15 +79,16 @@ class WordsInBytes:
     def __init__(self, wanted: dict[str, Any]) -> None:
         self._words = [str(each) for each in wanted.get("words", ())]
 
-    def hear(self, samples: bytes) -> Iterator[tuple[str, float]]:
+    def hear(self, samples: bytes) -> Iterator[tuple[str, float, int]]:
         """Yield the words, or whether anything but silence is there."""
         if b"crash" in samples:
             os.kill(os.getpid(), signal.SIGKILL)
         if b"slow" in samples:
             time.sleep(1.0)
         if not self._words:
-            yield "", 0.9 if any(samples) else 0.1
-        yield from ((each, 1.0) for each in self._words if each.encode() in samples)
+            yield "", 0.9 if any(samples) else 0.1, len(samples)
+        said = ((each, each.encode()) for each in self._words)
+        yield from ((each, 1.0, samples.index(word) + len(word)) for each, word in said if word in samples)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hub.voice.segmenter import (
-    BEFORE_FRAMES,
+    BEFORE_MS,
     BEGINS_FRAMES,
     FRAMES_PER_S,
     JUDGED_FRAMES,
@@ -29,6 +29,7 @@ LOUD = tone(440, 16_000, 0.02).tobytes()
 HUM = array("h", [each // 4 for each in tone(450, 16_000, 0.02)]).tobytes()
 SILENCE_MS = 400
 SILENT_FRAMES = SILENCE_MS * FRAMES_PER_S // 1_000
+BEFORE_FRAMES = BEFORE_MS * FRAMES_PER_S // 1_000
 
 
 def noise(rms: float, frames: int, seed: int = 1) -> bytes:
@@ -133,6 +134,16 @@ def test_who_speaks_at_once_is_heard_with_the_noise_that_was_learnt_before() -> 
 
     assert SpeechBegan() in after.feed(HUM * BEGINS_FRAMES)
     assert SpeechBegan() not in Segmenter(SILENCE_MS).feed(HUM * BEGINS_FRAMES)
+
+
+def test_who_speaks_before_anything_is_known_of_the_noise_is_heard_from_the_first_word() -> None:
+    segmenter = Segmenter(SILENCE_MS, before_ms=1_500)
+    sound = HUM * 40 + LOUD * 20  # a soft word, which is taken for noise
+
+    *_, ended = segmenter.feed(sound + SILENCE * SILENT_FRAMES)
+
+    assert isinstance(ended, SpeechEnded)
+    assert ended.sound.startswith(sound)
 
 
 def test_a_judgement_counts_instead_of_the_energy_until_none_comes_any_more() -> None:

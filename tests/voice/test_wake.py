@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from hub.core.clock import ManualClock
 from hub.core.errors import Unavailable
 from hub.core.tasks import TaskOwner
-from hub.voice.wake import RETRY_S, SETTLE_S, SoundStream, WakeEngines, WakeWord, plain_word
+from hub.voice.wake import RETRY_S, SETTLE_S, SoundStream, WakeEngines, WakeHeard, WakeWord, plain_word
 from tests.until import until
 
 NABU, JARVIS, RHASSPY = (WakeWord(each, each.replace("_", " ")) for each in ("okay_nabu", "hey_jarvis", "hey_rhasspy"))
@@ -18,12 +18,12 @@ NABU, JARVIS, RHASSPY = (WakeWord(each, each.replace("_", " ")) for each in ("ok
 class Stream:
     """A stream that hears its first word in whatever comes."""
 
-    def __init__(self, engine: Engine, words: Sequence[str], heard: Callable[[str], None]) -> None:
+    def __init__(self, engine: Engine, words: Sequence[str], heard: WakeHeard) -> None:
         self.engine, self.words, self.heard = engine, words, heard
         engine.streams.append(self)
 
     def feed(self, samples: bytes) -> None:
-        self.heard(self.words[0])
+        self.heard(self.words[0], b"")
 
     def close(self) -> None:
         self.engine.streams.remove(self)
@@ -41,9 +41,7 @@ class Engine:
             raise Unavailable(f"{self.name} is away")
         return self.known
 
-    def open(
-        self, satellite: str, words: Sequence[str], sensitivity: float, heard: Callable[[str], None]
-    ) -> SoundStream:
+    def open(self, satellite: str, words: Sequence[str], sensitivity: float, heard: WakeHeard) -> SoundStream:
         return Stream(self, words, heard)
 
 
@@ -53,7 +51,7 @@ class Ear:
     def __init__(self, engines: WakeEngines, *words: str) -> None:
         self.heard: list[str] = []
         self.told: list[str] = []
-        self.stream = engines.open("kitchen", words, 0.5, self.heard.append, self.told.append)
+        self.stream = engines.open("kitchen", words, 0.5, lambda word, _: self.heard.append(word), self.told.append)
 
     async def hears(self) -> list[str]:
         await until(lambda: bool(self.told))

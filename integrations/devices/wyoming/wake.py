@@ -13,7 +13,7 @@ from hub.core.clock import Clock
 from hub.core.errors import Unavailable
 from hub.core.phrases import phrase
 from hub.voice.contract import BYTES_PER_S, RATE
-from hub.voice.wake import SoundStream, WakeWord
+from hub.voice.wake import SoundStream, WakeHeard, WakeWord
 from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES, WyomingEvent, encode, read_event
 
 _log = logging.getLogger(__name__)
@@ -65,9 +65,7 @@ class WyomingWake:
             raise Unavailable(phrase("{url} finds no wake words", url=self.name))
         return found
 
-    def open(
-        self, satellite: str, words: Sequence[str], sensitivity: float, heard: Callable[[str], None]
-    ) -> SoundStream:
+    def open(self, satellite: str, words: Sequence[str], sensitivity: float, heard: WakeHeard) -> SoundStream:
         """Listen to a satellite; see `WakeEngine.open`. How sensitive it is, the service itself is told."""
         return _Stream(self, satellite, words, heard, self._clock, self._spawn)
 
@@ -98,7 +96,7 @@ class _Stream:
         service: WyomingWake,
         satellite: str,
         words: Sequence[str],
-        heard: Callable[[str], None],
+        heard: WakeHeard,
         clock: Clock,
         spawn: Callable[..., asyncio.Task[None]],
     ) -> None:
@@ -160,7 +158,7 @@ class _Stream:
                 raise ValueError(str(event.data.get("text"))[:300])
             word = event.data.get("name") or self._words[0]
             if event.type == "detection" and word in self._words:  # some services find more than they were asked to
-                self._heard(str(word))
+                self._heard(str(word), bytes(self._pending))
         raise EOFError("it closed the connection")
 
 

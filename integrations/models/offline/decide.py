@@ -197,7 +197,7 @@ def _about_memory(intent: RecognizedIntent, results: Sequence[StepResult], turn:
             # "X, not Y" may as well be a statement.
             step = corrections.correct(intent, results, language, now, turn.previous)
             is_unclear = step == Say(reply("correct_how", language))
-            return Say(reply("unknown_statement", language, text=turn.said)) if is_unclear else step
+            return _unknown("unknown_statement", turn) if is_unclear else step
     return None
 
 
@@ -205,7 +205,7 @@ def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
     """Search memory for what may be a question or a name; else list the possibilities."""
     language, text = turn.language, turn.said.strip()
     if len(text) > LOOKED_AT_LIMIT:
-        return Say(reply("unknown", language))
+        return _unknown("unknown", turn)
     is_question = ends_as_question(text)
     if "memory_search" in turn.tools and (is_question or len(text) <= NAME_LIMITS[language]):
         wanted = parse_query(text, turn.now.date(), text)
@@ -215,10 +215,15 @@ def _not_understood(results: Sequence[StepResult], turn: OfflineTurn) -> Step:
         if results and (answer := memories.reply_from(results[-1].output, wanted, language, least)):
             return Say(answer)
     if is_question:
-        return Say(reply("unknown_question", language))
+        return _unknown("unknown_question", turn)
     if len(text) >= STATEMENT_LIMIT and "remember" in turn.tools and not _ASKS_FOR.match(text):
-        return Say(reply("unknown_statement", language, text=text))
-    return Say(reply("unknown", language))
+        return _unknown("unknown_statement", turn)
+    return _unknown("unknown", turn)
+
+
+def _unknown(key: str, turn: OfflineTurn) -> Say:
+    """Say that it was not understood, and what would be; aloud the first alone, which takes a second and not forty."""
+    return Say(reply("unknown_aloud" if turn.is_spoken else key, turn.language, text=turn.said.strip()))
 
 
 def _about_both(intent: RecognizedIntent, results: Sequence[StepResult], turn: OfflineTurn) -> Step:

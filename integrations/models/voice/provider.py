@@ -14,6 +14,7 @@ from hub.core.clock import Clock
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.executors import FILES
 from hub.core.tasks import TaskOwner
+from hub.memory.traditional import simplified
 from hub.models.contract import AUTO, ModelEvent, ModelInfo, ModelRequest
 from hub.models.speech import SpeechModel, SpeechRequest
 from integrations.models.voice.catalogue import ESPEAK, Engine
@@ -23,6 +24,7 @@ from integrations.models.voice.installed import Model, VoiceFolder
 LONG_BYTES = 500_000
 """Half a minute of a voice message, and more: then silence in it is left out before it is listened to."""
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_TRADITIONAL = re.compile(r"[-_](hant|tw|hk|mo)\b", re.IGNORECASE)
 _LETTERS = re.compile(r"[^\W\d_]")
 HAN_SHARE = 0.3
 
@@ -112,7 +114,8 @@ class VoiceProvider:
             raise NotFound(f"{wanted} is not installed: `homarus voice install {wanted}`")
         head = {"language": base_language(language), "long": len(data) > LONG_BYTES}
         found, _ = await self._engine(Engine.WHISPER, chosen).ask(head, data)
-        return str(found.get("text", "")).strip()
+        text = str(found.get("text", "")).strip()
+        return as_written_here(text, str(found.get("language")), language, self._settings.language)
 
     async def speak(self, request: SpeechRequest) -> bytes:
         """See `CanSpeak.speak`; the model is `auto`, espeak-ng or a voice, and so may `voice` be."""
@@ -209,6 +212,17 @@ def choose_voice(wanted: str, language: str, voices: Sequence[Model]) -> Model |
     if named is None and wanted != AUTO:
         return None
     return next((each for each in voices if language in each.languages), None)
+
+
+def as_written_here(text: str, heard: str, *languages: str | None) -> str:
+    """Return Chinese in simplified signs, unless a language such as zh-TW is wanted; Whisper writes either.
+
+    Args:
+        heard: The language that was heard.
+        languages: Of who speaks, and of the home; the first that is Chinese counts.
+    """
+    wanted = next((each for each in languages if each and base_language(each) == "zh"), "")
+    return text if heard != "zh" or _TRADITIONAL.search(wanted) else simplified(text)
 
 
 def spoken_language(text: str, language: str) -> str:

@@ -18,7 +18,7 @@ from hub.core.phrases import phrase
 from hub.core.tasks import TaskOwner
 from hub.voice.contract import BYTES_PER_S
 from hub.voice.segmenter import PCM, QUIETEST
-from hub.voice.wake import SoundStream, WakeWord
+from hub.voice.wake import SoundStream, WakeHeard, WakeWord
 from integrations.models.voice.catalogue import WAKE_WORDS
 from integrations.models.voice.engine_process import WORKER, EngineProcess
 from integrations.models.voice.installed import WAKE, VoiceFolder
@@ -36,6 +36,8 @@ IDLE_S = 60.0
 WAITS_S = (1.0, 5.0, 30.0, 60.0)
 """After one failure, two, and so on."""
 TOLD_EVERY_S = 60.0
+_Found = Callable[[str, float, bytes], None]
+"""Called with a word, or an empty one for speech, how likely it is, and what came in since."""
 
 
 class WakeProcess:
@@ -71,16 +73,14 @@ class WakeProcess:
             raise Unavailable(phrase("nothing finds wake words here: `homarus voice install wake`"))
         return WAKE_WORDS
 
-    def open(
-        self, satellite: str, words: Sequence[str], sensitivity: float, heard: Callable[[str], None]
-    ) -> SoundStream:
+    def open(self, satellite: str, words: Sequence[str], sensitivity: float, heard: WakeHeard) -> SoundStream:
         """Listen for words; see `WakeEngine.open`."""
         about = {"words": list(words), "sensitivity": sensitivity}
-        return self._open(satellite, about, lambda word, _: heard(word))
+        return self._open(satellite, about, lambda word, _, since: heard(word, since))
 
     def judge(self, satellite: str, judged: Callable[[float], None]) -> SoundStream:
         """Tell speech from other sounds; see `CanJudgeSpeech.judge`."""
-        stream = self._open(satellite, {}, lambda _, likely: judged(likely))
+        stream = self._open(satellite, {}, lambda _, likely, since: judged(likely))
         if self._command is None and not self._folder.has(WAKE):
             stream.close()
         return stream
@@ -95,7 +95,7 @@ class WakeProcess:
             await self._process.close()
         await self._tasks.cancel_all()
 
-    def _open(self, satellite: str, about: dict[str, Any], found: Callable[[str, float], None]) -> SoundStream:
+    def _open(self, satellite: str, about: dict[str, Any], found: _Found) -> SoundStream:
         stream = _Stream(self, str(next(self._ids)), satellite, about, found)
         self._streams[stream.id] = stream
         return stream
@@ -154,16 +154,16 @@ class WakeProcess:
         if not fed:
             return
         closed, self._closed = self._closed, []
-        sounds = [each.take() for each in fed.values()]
+        sounds = {id: each.take() for id, each in fed.items()}
         head = {
             "streams": {id: each.about for id, each in fed.items()},
-            "sizes": {id: len(sound) for id, sound in zip(fed, sounds, strict=True)},
+            "sizes": {id: len(sound) for id, sound in sounds.items()},
             "closed": closed,
         }
-        answer, _ = await self._engine().ask(head, b"".join(sounds))
-        for id, word, likely in answer.get("found", ()):
-            if id in self._streams:
-                self._streams[id].found(str(word), float(likely))
+        answer, _ = await self._engine().ask(head, b"".join(sounds.values()))
+        for id, word, likely, at in answer.get("found", ()):
+            if (stream := self._streams.get(id)) is not None:
+                stream.found(str(word), float(likely), sounds[id][int(at) :] + stream.pending)
 
     def _engine(self) -> EngineProcess:
         if self._process is None:
@@ -191,7 +191,7 @@ async def delay_s(engine: WakeProcess, word: str, samples: bytes) -> float | Non
     async with asyncio.timeout(ANSWER_S):
         await runs.wait()
     trial.close()
-    stream = engine.open("test", [word], 0.5, lambda _: heard.set())
+    stream = engine.open("test", [word], 0.5, lambda word, since: heard.set())
     before = bytes(2 * BYTES_PER_S)
     pieces = before + samples + before
     loud = [at for at in range(0, len(samples), PCM.frame_bytes) if _is_loud(samples[at : at + PCM.frame_bytes])]
@@ -221,7 +221,7 @@ class _Stream:
         id: str,
         satellite: str,
         about: dict[str, Any],
-        found: Callable[[str, float], None],
+        found: _Found,
     ) -> None:
         self.id = id
         self.about = about

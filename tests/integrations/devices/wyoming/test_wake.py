@@ -98,7 +98,7 @@ async def engine(server: WakeServer, clock: ManualClock) -> AsyncIterator[Wyomin
 async def test_a_service_says_what_it_finds_and_finds_it(engine: WyomingWake, server: WakeServer) -> None:
     heard: list[str] = []
     words = await engine.words()
-    stream = engine.open("kitchen", WORDS[:1], 0.5, heard.append)
+    stream = engine.open("kitchen", WORDS[:1], 0.5, lambda word, _: heard.append(word))
 
     stream.feed(bytes(1_024) + WORDS[1].encode())  # another word, which it was not asked for
     stream.feed(b"\0" + WORDS[0].encode())
@@ -118,7 +118,7 @@ async def test_a_service_that_went_is_found_again_and_old_sound_is_dropped(
     engine: WyomingWake, server: WakeServer, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     heard: list[str] = []
-    stream = engine.open("kitchen", WORDS, 0.5, heard.append)
+    stream = engine.open("kitchen", WORDS, 0.5, lambda word, _: heard.append(word))
     stream.feed(WORDS[0].encode())
     await until(lambda: heard)
 

@@ -39,6 +39,7 @@ ENGLISH = [
     ("tell everyone in the bedroom dinner is ready", "Said in: Bedroom."),
     ("tell everyone in the attic that dinner is ready", "Nothing speaks in attic. It does in: Bedroom, Kitchen."),
     ("turn on the light", "Lamp is being turned on."),
+    ("purple elephants", "Sorry, I did not understand that."),
 ]  # fmt: skip
 CHINESE = [
     ("设一个五分钟的计时器", "5分钟，现在开始。"),
@@ -55,6 +56,7 @@ CHINESE = [
     ("告诉大家吃饭了", "已经在这些地方说了：Bedroom、Kitchen。"),
     ("通知Bedroom里的人吃饭了", "已经在这些地方说了：Bedroom。"),
     ("开灯", "正在打开Lamp。"),
+    ("紫色大象", "对不起，我没有听懂。"),
 ]
 
 

@@ -16,7 +16,13 @@ from hub.models.speech import SpeechRequest, audio_kind
 from integrations.channels.voice_call.mulaw import from_wav, to_wav
 from integrations.models.voice.catalogue import ESPEAK, offer
 from integrations.models.voice.installed import Model, VoiceFolder
-from integrations.models.voice.provider import VoiceProvider, VoiceSettings, choose_voice, spoken_language
+from integrations.models.voice.provider import (
+    VoiceProvider,
+    VoiceSettings,
+    as_written_here,
+    choose_voice,
+    spoken_language,
+)
 from tests.integrations.models.voice.conftest import put
 from tests.servers.coded_sound import as_sound, text_of
 from tests.servers.scripted_engine import COMMAND
@@ -76,6 +82,20 @@ def test_a_voice_speaks_its_own_language_and_espeak_all_others(wanted: str, lang
 )
 def test_what_is_written_in_chinese_is_read_out_in_chinese(text: str, language: str) -> None:
     assert spoken_language(text, "de-AT") == language
+
+
+@pytest.mark.parametrize(
+    ("heard", "languages", "text"),
+    [
+        ("zh", ("zh", "en"), "打开厨房的灯"),
+        ("zh", (None, "zh-CN"), "打开厨房的灯"),
+        ("zh", ("zh-TW", "zh-CN"), "打開廚房的燈"),
+        ("zh", ("de", "zh_Hant"), "打開廚房的燈"),
+        ("ja", (None, "en"), "打開廚房的燈"),
+    ],
+)
+def test_chinese_is_written_as_at_home(heard: str, languages: tuple[str | None, ...], text: str) -> None:
+    assert as_written_here("打開廚房的燈", heard, *languages) == text
 
 
 async def test_a_voice_that_is_not_there_is_named_with_those_that_are(provider: VoiceProvider) -> None:

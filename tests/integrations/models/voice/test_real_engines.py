@@ -131,7 +131,7 @@ async def test_ten_minutes_of_speech_wake_nothing(say: Say) -> None:
 async def test_four_satellites_cost_little_of_a_core(say: Say) -> None:
     engine, heard = WakeProcess(FOLDER, Clock()), list[str]()
     sound = b"".join([await say(each) for each in ENGLISH])
-    streams = [engine.open(str(each), ["okay_nabu"], 0.5, heard.append) for each in range(4)]
+    streams = [engine.open(str(each), ["okay_nabu"], 0.5, lambda word, _: heard.append(word)) for each in range(4)]
 
     async def feed(seconds: float, begun: float) -> None:
         for at in range(0, int(seconds * BYTES_PER_S), PIECE_BYTES):

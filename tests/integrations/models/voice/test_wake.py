@@ -39,8 +39,8 @@ async def test_satellites_share_a_process_and_each_hears_its_words_alone(
     engine: WakeProcess, clock: ManualClock
 ) -> None:
     kitchen, bath, speech = list[str](), list[str](), list[float]()
-    in_kitchen = engine.open("kitchen", ["okay_nabu"], 0.5, kitchen.append)
-    in_bath = engine.open("bath", ["hey_jarvis", "okay_nabu"], 0.5, bath.append)
+    in_kitchen = engine.open("kitchen", ["okay_nabu"], 0.5, lambda word, _: kitchen.append(word))
+    in_bath = engine.open("bath", ["hey_jarvis", "okay_nabu"], 0.5, lambda word, _: bath.append(word))
     judged = engine.judge("bath", speech.append)
 
     in_kitchen.feed(SILENCE + JARVIS)
@@ -63,7 +63,7 @@ async def test_when_the_process_dies_the_next_hears_all_satellites(
 ) -> None:
     heard: list[tuple[str, str]] = []
     streams = [
-        engine.open(room, ["okay_nabu"], 0.5, lambda word, room=room: heard.append((room, word)))  # type: ignore[misc]
+        engine.open(room, ["okay_nabu"], 0.5, lambda word, _, room=room: heard.append((room, word)))  # type: ignore[misc]
         for room in ("kitchen", "bath")
     ]
     streams[0].feed(NABU)
@@ -87,7 +87,7 @@ async def test_when_it_lags_old_sound_is_dropped_and_that_is_told(
     engine: WakeProcess, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     heard: list[str] = []
-    stream = engine.open("kitchen", ["okay_nabu"], 0.5, heard.append)
+    stream = engine.open("kitchen", ["okay_nabu"], 0.5, lambda word, _: heard.append(word))
     stream.feed(SILENCE + b"slow")
     await until(lambda: engine._process is not None and engine._process.waiting)
 
@@ -108,7 +108,7 @@ async def test_what_cannot_be_started_is_tried_again_more_and_more_seldom(
     tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = WakeProcess(VoiceFolder(tmp_path), clock, (str(tmp_path / "none"),))
-    stream = engine.open("kitchen", ["okay_nabu"], 0.5, lambda _: None)
+    stream = engine.open("kitchen", ["okay_nabu"], 0.5, lambda *_: None)
 
     for wait_s in (*WAITS_S, WAITS_S[-1]):
         stream.feed(SILENCE)
@@ -124,7 +124,7 @@ async def test_what_cannot_be_started_is_tried_again_more_and_more_seldom(
 
 async def test_a_process_that_hears_nothing_any_more_ends(engine: WakeProcess, clock: ManualClock) -> None:
     heard: list[str] = []
-    stream = engine.open("kitchen", ["okay_nabu"], 0.5, heard.append)
+    stream = engine.open("kitchen", ["okay_nabu"], 0.5, lambda word, _: heard.append(word))
     stream.feed(NABU)
     await as_time_passes(clock, PAUSE_S, lambda: heard)
     process = engine._process
