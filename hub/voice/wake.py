@@ -124,11 +124,13 @@ class WakeEngines:
         """Return all engines."""
         return tuple(self._engines)
 
-    async def known(self) -> tuple[Mapping[WakeEngine, Sequence[WakeWord]], Sequence[str]]:
-        """Return what each engine knows, and why others cannot say."""
+    async def known(
+        self, asked: Callable[[WakeEngine], bool] = bool
+    ) -> tuple[Mapping[WakeEngine, Sequence[WakeWord]], Sequence[str]]:
+        """Return what each engine that is to be asked knows, and why others cannot say."""
         found: dict[WakeEngine, Sequence[WakeWord]] = {}
         troubles: list[str] = []
-        for engine in tuple(self._engines):
+        for engine in filter(asked, tuple(self._engines)):
             try:
                 found[engine] = await engine.words()
             except HubError as error:

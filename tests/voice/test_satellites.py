@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,8 @@ from hub.core.errors import Conflict, InvalidRequest, NotFound, TimedOut, Unavai
 from hub.core.surfaces import Caller
 from hub.messaging.contract import Address
 from hub.voice.chimes import Chime, chime
-from hub.voice.contract import BYTES_PER_S, Stage
+from hub.voice.contract import Stage
 from hub.voice.line import SatelliteLine
-from hub.voice.wake import WakeHeard, WakeWord
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
 from tests.voice.kit import LETTER_S, VoiceHome, silence, speech, voice_home
@@ -451,93 +450,6 @@ async def test_settings_of_one_come_before_those_of_its_person_and_of_all(home: 
 
 
 # --- wake words that are found here ---
-
-
-class WordFinder:
-    """Finds a word in sound that is loud as it was told."""
-
-    name = "finder"
-
-    def __init__(self) -> None:
-        self.heard: dict[str, WakeHeard] = {}
-        self.opened: list[tuple[str, tuple[str, ...], float]] = []
-        self.fed = 0
-
-    async def words(self) -> Sequence[WakeWord]:
-        return [WakeWord("okay_nabu", "Okay Nabu")]
-
-    def open(self, satellite: str, words: Sequence[str], sensitivity: float, heard: WakeHeard) -> WordFinder:
-        self.opened.append((satellite, tuple(words), sensitivity))
-        self.heard[satellite] = heard
-        return self
-
-    def feed(self, samples: bytes) -> None:
-        self.fed += len(samples)
-
-    def close(self) -> None:
-        self.heard.clear()
-
-
-async def test_wake_words_are_found_here_for_those_that_send_all(home: VoiceHome, openai_server: OpenAIServer) -> None:
-    openai_server.queue("Yes.")
-    finder = WordFinder()
-    remove = home.voice.add_wake_engine(finder)
-    home.kiosk("hall")
-    kitchen = home.kiosk(wakes_itself=False, always_sends=True)
-    await until(lambda: finder.opened)
-    home.ears.hears = ["Are you there"]
-
-    kitchen.line.feed(speech())
-    finder.heard["kitchen"]("okay_nabu", b"")
-    kitchen.say()
-    turn = await home.turn()
-
-    assert finder.opened == [("kitchen", ("okay_nabu",), 0.5)]
-    assert finder.fed == len(speech())
-    assert (turn.wake_word, turn.outcome) == ("okay_nabu", "answered")
-    assert kitchen.played[0] == WAKE_S
-    remove()
-    await until(lambda: not finder.heard)
-
-
-async def test_what_is_said_right_after_the_wake_word_is_heard_from_its_first_sound(
-    home: VoiceHome, openai_server: OpenAIServer
-) -> None:
-    openai_server.queue("Yes.")
-    finder = WordFinder()
-    home.voice.add_wake_engine(finder)
-    kitchen = home.kiosk(wakes_itself=False, always_sends=True)
-    await until(lambda: finder.opened)
-    home.ears.hears = ["Are you there"]
-
-    kitchen.line.feed(silence(1) + speech(1))
-    finder.heard["kitchen"]("okay_nabu", speech(1))
-    kitchen.line.feed(silence(2))
-    turn = await home.turn()
-
-    assert (turn.wake_word, turn.text, turn.outcome) == ("okay_nabu", "Are you there", "answered")
-    ((size, _),) = home.ears.heard
-    assert size > BYTES_PER_S
-
-
-async def test_a_wake_word_over_an_answer_is_none_of_what_is_said(home: VoiceHome, openai_server: OpenAIServer) -> None:
-    openai_server.queue("one two three four five six seven eight nine ten", "Yes.")
-    finder = WordFinder()
-    home.voice.add_wake_engine(finder)
-    kitchen = home.kiosk(wakes_itself=False, always_sends=True)
-    await until(lambda: finder.opened)
-    home.ears.hears = ["Count", "That is enough"]
-    kitchen.line.wake()
-    kitchen.say()
-    await home.passing(lambda: kitchen.begun == 2)  # the chime, and the answer
-
-    kitchen.line.feed(speech(2))
-    finder.heard["kitchen"]("okay_nabu", b"")
-    kitchen.line.feed(speech(0.5) + silence(2))
-    turn = await home.turn(2)
-
-    assert (turn.wake_word, turn.text, turn.outcome) == ("okay_nabu", "That is enough", "answered")
-    assert home.ears.heard[-1][0] < 2 * BYTES_PER_S
 
 
 async def test_who_always_sends_is_heard_while_it_speaks(home: VoiceHome, openai_server: OpenAIServer) -> None:

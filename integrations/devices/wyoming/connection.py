@@ -1,4 +1,4 @@
-"""What one client of the Wyoming server asks: sentences to be handled, sound to be heard, texts to be spoken.
+"""What one client of the Wyoming server asks: what is to be handled, heard, spoken, or searched for wake words.
 
 Each answer goes out as it comes: a sentence of the agent's, what was said until a pause, the sound of a sentence.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hub import __version__
@@ -24,7 +24,9 @@ from hub.voice.contract import Sound
 from hub.voice.segmenter import Segmenter, SpeechBegan
 from hub.voice.sentences import Sentences
 from hub.voice.sound import Resampler, as_wav, read_wav
+from hub.voice.wake import WakeEngine, WakeWord, plain_word
 from integrations.devices.wyoming.sound import SOUND_LIMIT_BYTES, events_of, form_of
+from integrations.devices.wyoming.wake import WyomingWake
 from integrations.devices.wyoming.wire import WyomingEvent, encode
 
 _log = logging.getLogger(__name__)
@@ -34,6 +36,10 @@ ANSWER_LIMIT_S = 60.0
 TEXT_LIMIT_CHARS = 4_000
 STREAM_LIMIT_CHARS = 40_000
 ID_LIMIT_CHARS = 100
+GRACE_S = 0.5
+"""Until all of a sound has been searched that ended."""
+SENSITIVITY = 0.5
+"""As the maker of a word advises: the protocol has no other."""
 PAUSE_MS = 1_000
 """What was said before such a pause is told before the rest was said."""
 LANGUAGES = (
@@ -56,6 +62,13 @@ class WyomingConnection:
         self._host, self._config, self._writer = host, config, writer
         self._hearing: _Hearing | None = None
         self._speaking: _Speaking | None = None
+        self._spotting: _Spotting | None = None
+
+    def close(self) -> None:
+        """Listen no more."""
+        spotting, self._spotting = self._spotting, None
+        if spotting is not None:
+            spotting.close()
 
     async def take(self, event: WyomingEvent) -> None:
         """Answer an event.
@@ -67,11 +80,15 @@ class WyomingConnection:
         data = event.data
         match event.type:
             case "describe":
-                await self._send(WyomingEvent("info", self._info()))
+                await self._send(WyomingEvent("info", await self._info()))
             case "ping":
                 await self._send(WyomingEvent("pong", {"text": data.get("text")}))
             case "transcript":
                 await self._handle(data)
+            case "detect":
+                await self._spot(data.get("names"))
+            case "audio-start" | "audio-chunk" | "audio-stop" if self._spotting is not None:
+                await self._search(self._spotting, event)
             case "transcribe" | "audio-start":
                 if event.type == "transcribe" or self._hearing is None:
                     self._hearing = _Hearing(_text(data.get("language")) or None)
@@ -95,6 +112,40 @@ class WyomingConnection:
                     await self._fail("tts", InvalidRequest(_EXPECTED))
                     return
                 await self._speak(_Speaking(data), [text])
+
+    # --- finding wake words ---
+
+    async def _spot(self, names: Any) -> None:
+        """Listen for words, or without a name for the usual one, in the sound that follows."""
+        self.close()
+        known = await self._wake_words()
+        wanted = [plain_word(each) for each in names or () if isinstance(each, str)]
+        for engine, words in known.items():
+            chosen = [each.id for each in words if plain_word(each.id) in wanted] if wanted else [words[0].id]
+            if chosen:
+                self._spotting = _Spotting(engine, chosen, self._found)
+                return
+        there = ", ".join(each.id for words in known.values() for each in words)
+        reason = f"there are {there}" if there else "nothing finds wake words here: `homarus voice install wake`"
+        await self._fail("wake", InvalidRequest(f"none of these wake words is known: {names}; {reason}"))
+
+    async def _search(self, spotting: _Spotting, event: WyomingEvent) -> None:
+        if event.type != "audio-stop":
+            spotting.feed(event)
+            return
+        if not spotting.has_found:
+            await self._host.clock.sleep(GRACE_S)
+        self.close()
+        if not spotting.has_found:
+            await self._send(WyomingEvent("not-detected"))
+
+    async def _wake_words(self) -> Mapping[WakeEngine, Sequence[WakeWord]]:
+        """Return what this machine finds; what other machines find they offer themselves."""
+        engines = self._host.satellites.registry.wake_engines
+        return (await engines.known(lambda each: not isinstance(each, WyomingWake)))[0]
+
+    def _found(self, word: str) -> None:
+        self._writer.write(encode(WyomingEvent("detection", {"name": word})))
 
     # --- hearing ---
 
@@ -193,7 +244,7 @@ class WyomingConnection:
 
     # --- telling ---
 
-    def _info(self) -> dict[str, Any]:
+    async def _info(self) -> dict[str, Any]:
         about = {
             "name": str(self._host.config.or_default("hub")["name"]),
             "description": "Homarus",
@@ -211,6 +262,13 @@ class WyomingConnection:
             found["asr"] = [{**about, "models": [known], "supports_transcript_streaming": True}]
         if self._host.models.registry.speech_ref is not None:
             found["tts"] = [{**about, "voices": [known], "supports_synthesize_streaming": True}]
+        spots = [
+            {**about, "name": each.id, "phrase": each.name, "languages": list(each.languages)}
+            for words in (await self._wake_words()).values()
+            for each in words
+        ]
+        if spots:
+            found["wake"] = [{**about, "models": spots}]
         return found
 
     async def _fail(self, what: str, error: Exception) -> None:
@@ -222,6 +280,44 @@ class WyomingConnection:
         for each in events:
             self._writer.write(encode(each))
             await self._writer.drain()
+
+
+class _Spotting:
+    """Sound in which wake words are looked for.
+
+    Attributes:
+        has_found: Whether any was there.
+    """
+
+    def __init__(self, engine: WakeEngine, words: Sequence[str], tell: Callable[[str], None]) -> None:
+        self.has_found = False
+        self._tell = tell
+        self._resampler: Resampler | None = None
+        self._form: tuple[int, int, int] | None = None
+        self._stream = engine.open("a client of wyoming", words, SENSITIVITY, self._heard)
+
+    def feed(self, event: WyomingEvent) -> None:
+        """Take an `audio-start` or an `audio-chunk`.
+
+        Raises:
+            ValueError: It is no sound that can be listened to.
+        """
+        form = form_of(event)
+        if form != self._form:
+            try:
+                self._resampler, self._form = Resampler(*form), form
+            except InvalidRequest as error:
+                raise ValueError(error.message) from error
+        if self._resampler is not None and event.payload:
+            self._stream.feed(self._resampler.feed(event.payload))
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._stream.close()
+
+    def _heard(self, word: str, since: bytes) -> None:
+        self.has_found = True
+        self._tell(word)
 
 
 class _Joined:

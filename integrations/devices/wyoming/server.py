@@ -69,5 +69,8 @@ class WyomingServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = WyomingConnection(self._host, self._config, writer)
-        while (event := await read_event(reader, IDLE_LIMIT_S)) is not None:
-            await connection.take(event)
+        try:
+            while (event := await read_event(reader, IDLE_LIMIT_S)) is not None:
+                await connection.take(event)
+        finally:
+            connection.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,11 +20,14 @@ from hub.entities.entities import HomeEntities
 from hub.entities.registry import HomeRegistry
 from hub.security.people import People, Person
 from hub.storage.versioned_file import VersionedFile
+from hub.voice.wake import WakeEngines, WakeHeard, WakeWord
 from integrations.devices.wyoming.schema import CONFIG_SCHEMA
 from integrations.devices.wyoming.server import WyomingServer
-from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES
+from integrations.devices.wyoming.wake import WyomingWake
+from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES, WyomingEvent, encode
 from tests.automation.triggers.bench import Bench
 from tests.hosting import host_on
+from tests.until import as_time_passes, until
 
 SECTIONS: dict[str, Any] = {"hub": {"name": "Home", "language": "en"}, "messages": {"media": {}}}
 
@@ -50,6 +53,8 @@ class Assist(Bench):
         self.agents = SimpleNamespace(default=lambda: SimpleNamespace(id="main"))
         self.config = SimpleNamespace(current=SimpleNamespace(or_default=SECTIONS.__getitem__))
         self.services.register("agent", "run", self._run, Schema({Optional(str): object}), ResponseMode.OPTIONAL)
+        self.wake_engines = WakeEngines(self.clock, self.tasks)
+        self.voice: Any = SimpleNamespace(satellites=lambda: SimpleNamespace(wake_engines=self.wake_engines))
         self.server = WyomingServer(host_on(self, "wyoming")[0], CONFIG_SCHEMA(config) | {"port": 0})
         self.port = 0
 
@@ -240,3 +245,75 @@ async def test_only_this_machine_and_named_addresses_may_connect(tmp_path: Path)
 def test_mistakes_in_the_configuration_are_named(config: dict[str, Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         CONFIG_SCHEMA(config)
+
+
+class WordsInBytes:
+    """Finds words that are written in the samples."""
+
+    name = "words in bytes"
+
+    def __init__(self) -> None:
+        self.streams: list[_Stream] = []
+
+    async def words(self) -> list[WakeWord]:
+        return [WakeWord("okay_nabu", "Okay Nabu", ("en",)), WakeWord("alexa", "Alexa", ("en",))]
+
+    def open(self, satellite: str, words: Sequence[str], sensitivity: float, heard: WakeHeard) -> _Stream:
+        self.streams.append(_Stream(words, heard))
+        return self.streams[-1]
+
+
+class _Stream:
+    def __init__(self, words: Sequence[str], heard: WakeHeard) -> None:
+        self.words, self.heard, self.is_open = words, heard, True
+
+    def feed(self, samples: bytes) -> None:
+        for each in self.words:
+            if each.encode() in samples:
+                self.heard(each, b"")
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+async def test_other_programs_have_wake_words_found_here(assist: Assist) -> None:
+    finder, heard = WordsInBytes(), list[str]()
+    assist.wake_engines.add(finder)
+    elsewhere = WyomingWake(f"tcp://127.0.0.1:{assist.port}", assist.clock, assist.tasks.spawn)
+    assist.wake_engines.add(elsewhere)  # which is not offered: it would be asked in a circle
+
+    known = await elsewhere.words()
+    stream = elsewhere.open("kitchen", ["alexa"], 0.5, lambda word, _: heard.append(word))
+    stream.feed(b"okay_nabu.alexa.")
+    await until(lambda: heard)
+    stream.close()
+    await until(lambda: not finder.streams[0].is_open)
+
+    assert [(each.id, each.name) for each in known] == [("okay_nabu", "Okay Nabu"), ("alexa", "Alexa")]
+    assert heard == ["alexa"]
+    assert list(finder.streams[0].words) == ["alexa"]
+
+
+@pytest.mark.parametrize(
+    ("names", "sound", "answers"),
+    [
+        ({}, b"..okay_nabu.", ["detection"]),
+        ({"names": ["OK Nabu"]}, b"........", ["not-detected"]),
+        ({"names": ["hey_nobody"]}, b"........", ["error"]),
+    ],
+)
+async def test_words_are_looked_for_until_the_sound_ends(
+    assist: Assist, names: dict[str, Any], sound: bytes, answers: list[str]
+) -> None:
+    assist.wake_engines.add(WordsInBytes())
+    form = {"rate": 16_000, "width": 2, "channels": 1}
+    sent = [WyomingEvent("detect", names), WyomingEvent("audio-start", form), WyomingEvent("audio-chunk", form, sound)]
+
+    raw = b"".join(encode(each) for each in [*sent, WyomingEvent("audio-stop")])
+    asking = asyncio.create_task(assist.ask(raw=raw))
+    await as_time_passes(assist.clock, 1.0, asking.done)
+    found = await asking
+
+    assert [each["type"] for each in found] == answers
+    if answers == ["error"]:
+        assert "there are okay_nabu, alexa" in found[0]["data"]["text"]
