@@ -121,15 +121,17 @@ async def note_program(parts: RunDependencies, run: AgentRun) -> None:
     )
 
 
-async def store(parts: RunDependencies, run: AgentRun, entries: Iterable[TranscriptEntry]) -> None:
-    """Append entries in order, with the texts that hooks chose, and publish them.
+async def store(
+    parts: RunDependencies, run: AgentRun, entries: Iterable[TranscriptEntry], *, deferred: bool = False
+) -> None:
+    """Append entries in order, with the texts that hooks chose, and publish them; see `Transcript.append`.
 
     Raises:
         Unavailable: The disk did not take them.
     """
     if parts.hooks is not None and BeforeMessageWrite.hook in parts.hooks.wanted:
         entries = [_with_chosen_text(parts, run, entry) for entry in entries]
-    for stored in await run.conversation.transcript.append(entries):
+    for stored in await run.conversation.transcript.append(entries, deferred=deferred):
         _publish(parts, run, stored)
 
 

@@ -1,7 +1,8 @@
 """The runner: takes requests, runs each once, and sees each to its end.
 
 Order of what is made durable: the user's words are in the transcript before the first model call; the final entry is on
-the disk before the row says that the run has ended; what the request wants done then is in the same transaction.
+the disk before the row says that the run has ended; what the request wants done then is in the same transaction, and so
+is the final entry where transcripts are in the database.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.lanes import Lanes
 from hub.core.sql import SqlConnection
-from hub.sessions.transcript_log import PendingSync
+from hub.sessions.transcript import Transcript
+from hub.sessions.transcript_file import PendingSync
 from hub.skills.registry import SkillRegistry
 from hub.storage.database import Database
 from hub.storage.errors import StorageError
@@ -66,7 +68,8 @@ class AgentRunner:
         self._active: dict[str, AgentRun] = {}
         # None: its row is written, and `run` is about to be called.
         self._ended: OrderedDict[str, RunResult | None] = OrderedDict()
-        self._undelivered: dict[str, RunResult] = {}
+        # With the transcript whose last entries wait for the same transaction, where it is a table.
+        self._undelivered: dict[str, tuple[RunResult, Transcript | None]] = {}
         self._clearing: list[Callable[[str], list[str]]] = []
         self._dropping: list[Callable[[str | None, str | None], list[str]]] = []
 
@@ -218,7 +221,8 @@ class AgentRunner:
         Raises:
             HubError: The database cannot be read or written.
         """
-        recovered, self._undelivered = await settle_left_open(self.parts, self._runs, self._active)
+        recovered, answered = await settle_left_open(self.parts, self._runs, self._active)
+        self._undelivered = {run_id: (result, None) for run_id, result in answered.items()}
         return recovered
 
     def settle(self, result: RunResult, context: Context) -> None:
@@ -231,7 +235,10 @@ class AgentRunner:
     async def _known(self, request: RunRequest) -> RunResult | None:
         """Return the result of an ended run; delivers one that a crash interrupted before its end was stored."""
         run_id = request.run_id
-        if (answered := self._undelivered.get(run_id)) is not None:
+        if (left := self._undelivered.get(run_id)) is not None:
+            answered, transcript = left
+            if transcript is not None:
+                await transcript.sync()
             await self._db.write(self._runs.mark_ended(request, request.context, answered))
             self._undelivered.pop(run_id, None)
             self._remember(answered)
@@ -321,7 +328,7 @@ class AgentRunner:
         return partial(self._db.write, write)  # what was posted is not written twice: it changes nothing then
 
     async def _end(self, run: AgentRun, outcome: RunOutcome) -> RunResult:
-        """Make the end durable: first the transcript, then row and `on_final` together."""
+        """Make the end durable: first the transcript, where it is a file, then row and `on_final` together."""
         parts = self.parts
         try:
             sync = await finish(parts, run, outcome)
@@ -332,7 +339,7 @@ class AgentRunner:
             return await self._keep(run, result_of(parts, run, failed), None)
 
     async def _keep(self, run: AgentRun, result: RunResult, sync: PendingSync | None) -> RunResult:
-        """Write a run's end into the database once its transcript is on disk; one thread waits for both.
+        """Write a run's end into the database once its transcript is on disk, or with it; one thread waits for both.
 
         Raises:
             Unavailable: The disk does not have its transcript; nothing was written.
@@ -355,12 +362,14 @@ class AgentRunner:
                 self._db.post(ended)
             else:
                 await self._db.write(write)
+                if sync is not None:
+                    sync.kept()
         except HubError as error:
             if unsynced:
                 raise
             _log.error("run %s: its end cannot be written into the database: %s", request.run_id, error)
             if request.kind == "message":
-                self._undelivered[request.run_id] = result
+                self._undelivered[request.run_id] = result, run.transcript
             outcome = RunOutcome.broken("STORAGE", f"The answer could not be kept: {error}")
             return result_of(self.parts, run, outcome)
         finally:

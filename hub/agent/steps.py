@@ -46,7 +46,7 @@ from hub.models.vendors import OFFLINE
 from hub.security.redaction import RedactedPieces
 from hub.sessions.entry import TranscriptEntry, user_entry_id
 from hub.sessions.repair import INTERRUPTED
-from hub.sessions.transcript_log import PendingSync
+from hub.sessions.transcript_file import PendingSync
 from hub.tools.contract import ToolResult
 from hub.tools.invoke import ResultRoom, ToolCallRequest, invoke_tool
 
@@ -122,14 +122,14 @@ async def work(parts: RunDependencies, run: AgentRun, note_start: Callable[[], A
 
 
 async def finish(parts: RunDependencies, run: AgentRun, outcome: RunOutcome) -> PendingSync | None:
-    """Write the end into the transcript; return a handle to wait until it is on disk, if needed.
+    """Append the end to the transcript; return what makes it durable together with the run's row, if needed.
 
     Raises:
         HubError: It could not be written.
     """
     if run.transcript is None:
         return None
-    await record.store(parts, run, _last_entries(parts, run, outcome))
+    await record.store(parts, run, _last_entries(parts, run, outcome), deferred=True)
     return run.transcript.begin_sync()
 
 

@@ -20,7 +20,9 @@ from hub.sessions.pruning import PruneLimits, Pruning
 from hub.sessions.reset import ResetRules
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
+from hub.sessions.transcript_store import TranscriptFiles, TranscriptStore
 from hub.storage.database import Database
+from hub.storage.homedir import Home
 
 if TYPE_CHECKING:
     from hub.sessions.methods.session_rows import SessionRows
@@ -36,7 +38,10 @@ class SessionsComponent(Component):
 
     def __init__(self, base: Foundation, *, db: Database) -> None:
         self._base = base
-        self.sessions = SessionStore(db, base.home, base.clock, base.bus, redact=base.redactor.redact)
+        transcripts = make_transcripts(base.home, db)
+        self.sessions = SessionStore(
+            db, base.home, base.clock, base.bus, transcripts=transcripts, redact=base.redactor.redact
+        )
         self.search = TranscriptSearch(base.home, self.sessions, base.clock)
         self._pruning = Pruning(
             base.home,
@@ -86,6 +91,15 @@ class SessionsComponent(Component):
         self.sessions.configure(
             open_transcripts=section["open_transcripts"], reset=ResetRules.from_config(section, self._base.zone())
         )
+
+
+def make_transcripts(home: Home, db: Database) -> TranscriptStore:
+    """Return the transcripts of a home: its files, or rows of a database that is not in the home."""
+    if not db.holds_files:
+        return TranscriptFiles(home)
+    from hub.sessions.transcript_table import TranscriptTable
+
+    return TranscriptTable(db)
 
 
 class SessionMethodsComponent(Component):

@@ -13,8 +13,7 @@ from hub.core.errors import HubError
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
 from hub.sessions.store import SessionStore
-from hub.sessions.transcript_files import stored_file
-from hub.sessions.transcript_store import StoredFile, StoredKind, kind_of
+from hub.sessions.transcript_store import StoredFile, StoredKind, kind_of, stored_file
 from hub.storage.homedir import Home
 
 _log = logging.getLogger(__name__)

@@ -65,13 +65,21 @@ def read_said(path: Path, agent_id: str, known: IndexedTranscript | None) -> Sai
                 break  # its end is still to be written
             if at == 0:
                 key = key_in(line)
-            elif not is_incognito(key) and (entry := message_in(line)) is not None and (words := _words(entry)):
-                said.append((IndexedLine(path.stem, entry.ts_ms, at, len(line)), words))
+            elif not is_incognito(key) and (found := said_in(line)) is not None:
+                said.append((IndexedLine(path.stem, found[0], at, len(line)), found[1]))
             at += len(line)
         if at == begin:
             return None
         transcript = IndexedTranscript(path.stem, agent_id, key, facts.st_ino, at)
         return SaidSoFar(transcript, tuple(said), from_start=known is None)
+
+
+def said_in(line: bytes) -> tuple[int, str] | None:
+    """Return the time and the words of a line in which something was said."""
+    entry = message_in(line)
+    if entry is None or entry.message is None or not (words := " ".join(words_of(entry.message.text[:INDEXED_CHARS]))):
+        return None
+    return entry.ts_ms, words
 
 
 def message_in(line: bytes) -> TranscriptEntry | None:
@@ -83,7 +91,3 @@ def message_in(line: bytes) -> TranscriptEntry | None:
     if entry.message is None or entry.message.role not in _SPEAKERS or entry.data.get("channel") in _BY_THE_HUB:
         return None
     return entry
-
-
-def _words(entry: TranscriptEntry) -> str:
-    return " ".join(words_of(entry.message.text[:INDEXED_CHARS])) if entry.message is not None else ""

@@ -14,7 +14,6 @@ from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, NotFound, Unavailable
 from hub.core.events import Event
 from hub.memory.words import places_of, query_words, words_of
-from hub.sessions.said import message_in
 from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.storage import said_index
@@ -239,6 +238,8 @@ class TranscriptSearch:
         return [each for each in found if each is not None]
 
     def _message(self, line: IndexedLine, piece: bytes | None, words: frozenset[str]) -> FoundMessage | None:
+        from hub.sessions.said import message_in
+
         known = self._known.get(line.session_id)
         session = self._sessions.get(known.key) if known is not None else None
         entry = message_in(piece) if piece is not None else None

@@ -23,8 +23,7 @@ from hub.sessions.reset import ResetRules
 from hub.sessions.schema import OPEN_TRANSCRIPTS
 from hub.sessions.session import PLACES, Session, SessionOrigin, check_patch, delete_row, select_rows, upsert_rows
 from hub.sessions.transcript import Redact, Transcript
-from hub.sessions.transcript_files import TranscriptFiles, check_session_id
-from hub.sessions.transcript_store import TranscriptStore
+from hub.sessions.transcript_store import TranscriptFiles, TranscriptStore, check_session_id
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 
@@ -330,9 +329,10 @@ class SessionStore:
             NewerTranscript: A newer program wrote the transcript.
             Unavailable: The disk cannot be read.
         """
-        found = await self.transcripts.tail(session.agent_id, session.session_id, count)
-        if found is not None:
-            return found
+        if session.session_id not in self._alive:
+            found = await self.transcripts.tail(session.agent_id, session.session_id, count)
+            if found is not None:
+                return found
         transcript = await self.open_transcript(session)
         return [entry for entry in transcript.branch() if entry.message is not None][-count:]
 

@@ -29,14 +29,14 @@ def read_tail(path: Path, count: int, taken: int = FIRST_BYTES) -> list[Transcri
             lines = file.read(taken).split(b"\n")
             if lines.pop():  # its end is torn, or just being written
                 return None
-            found = _last(lines[1:], count)
+            found = last_of(lines[1:], count)
             if found is None or len(found) == count:
                 return found
             taken *= 4
     return None
 
 
-def _last(lines: Sequence[bytes], count: int) -> list[TranscriptEntry] | None:
+def last_of(lines: Sequence[bytes], count: int) -> list[TranscriptEntry] | None:
     """Follow the parents from the last line on; None where a line cannot be read."""
     found: list[TranscriptEntry] = []
     wanted: str | None = None

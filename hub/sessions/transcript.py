@@ -14,8 +14,7 @@ from hub.core.errors import InvalidRequest
 from hub.models.contract import Block, Image, Message, TextBlock, Thinking, ToolCallBlock
 from hub.sessions.entry import EntryType, Header, Provenance, TranscriptEntry
 from hub.sessions.repair import interrupted_result, pair_results, pending_calls
-from hub.sessions.transcript_file import TranscriptFile
-from hub.sessions.transcript_log import PendingSync, TranscriptLog, TranscriptReading
+from hub.sessions.transcript_file import PendingSync, TranscriptFile, TranscriptLog, TranscriptReading
 
 Redact = Callable[[str], str]
 

@@ -1,4 +1,7 @@
-"""A transcript's file: reads what is intact, sets damaged lines aside, appends whole lines."""
+"""What a transcript needs of the place that keeps it, and its file, the usual one.
+
+The file: reads what is intact, sets damaged lines aside, appends whole lines.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,109 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
+from msgspec import Struct, field
 
 from hub.core.durable import sync_directory, write_all, write_new
-from hub.core.errors import Unavailable
+from hub.core.errors import HubError, Unavailable
 from hub.core.sql import SqlConnection
 from hub.sessions.entry import FORMAT_VERSION, Header, TranscriptEntry, encode_line, read_entry
-from hub.sessions.transcript_log import NewerTranscript, TranscriptReading
 
 _log = logging.getLogger(__name__)
 
 HEADER_LIMIT_BYTES = 8_192
+
+
+class NewerTranscript(HubError):
+    """A newer program wrote this transcript, in a form this one does not understand."""
+
+    code = "NEWER_FORMAT"
+    http_status = 500
+
+
+class TranscriptReading(Struct):
+    """What a transcript holds.
+
+    Attributes:
+        header: Its first line, when that is readable.
+        entries: The readable entries, in order; of several with one id, the first.
+        good: The readable lines, unchanged, with the header.
+        damaged: The unreadable lines.
+        torn: Whether only the end is damaged: an append that did not finish.
+        unended: Whether the last line is whole but lacks its newline.
+        size_bytes: The size of all lines.
+    """
+
+    header: Header | None = None
+    entries: list[TranscriptEntry] = field(default_factory=list)
+    good: list[bytes] = field(default_factory=list)
+    damaged: list[bytes] = field(default_factory=list)
+    torn: bool = False
+    unended: bool = False
+    size_bytes: int = 0
+
+
+class PendingSync(Protocol):
+    """What is still missing before everything appended is durable: call it, or drop it."""
+
+    def __call__(self, connection: SqlConnection) -> None:
+        """Make it durable, or part of the transaction of `connection`; called in the thread of a database.
+
+        Raises:
+            Unavailable: The disk failed.
+        """
+        ...
+
+    def kept(self) -> None:
+        """Note that the transaction it was called in is durable."""
+        ...
+
+    def drop(self) -> None:
+        """Release it, whether it was called or not."""
+        ...
+
+
+class TranscriptLog(Protocol):
+    """The one writer of one transcript."""
+
+    @property
+    def flush(self) -> Callable[[], Awaitable[None]] | None:
+        """Returns once everything appended survives the death of this process; None where `append` does that."""
+        ...
+
+    def append(self, entries: Iterable[TranscriptEntry]) -> None:
+        """Take entries in order, after all others.
+
+        Raises:
+            Unavailable: None of them was taken.
+        """
+        ...
+
+    async def sync(self) -> None:
+        """Return once everything appended is durable.
+
+        Raises:
+            Unavailable: It is not.
+        """
+        ...
+
+    def begin_sync(self) -> PendingSync | None:
+        """Return what makes everything appended durable; None if it is already.
+
+        Raises:
+            Unavailable: The disk failed.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release what it holds; the next append takes it again."""
+        ...
 
 
 def read_lines(data: bytes) -> TranscriptReading:
@@ -287,6 +376,9 @@ class FileSync:
             raise Unavailable(f"the transcript {self._path} cannot be synced: {error.strerror}") from error
         finally:
             os.close(descriptor)
+
+    def kept(self) -> None:
+        """Do nothing: the disk has it."""
 
     def drop(self) -> None:
         """Cancel it, unless it was called."""

@@ -47,6 +47,9 @@ class Database:
             without saving its rows, and without a copy before a migration.
     """
 
+    holds_files = False
+    """Whether transcripts and small files are kept in it; beside a file of the home they are files too."""
+
     def __init__(
         self,
         path: Path,

@@ -283,8 +283,24 @@ def thirteenth(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE TABLE satellite_timers(id TEXT PRIMARY KEY, data TEXT NOT NULL)")
 
 
+_FOURTEENTH = (
+    """CREATE TABLE transcripts(session_id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, session_key TEXT NOT NULL,
+        version INTEGER NOT NULL, put_away INTEGER NOT NULL)""",
+    """CREATE INDEX transcripts_key ON transcripts(session_key)""",
+    """CREATE TABLE transcript(session_id TEXT NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, run_id TEXT,
+        ts_ms INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY(session_id, seq), UNIQUE(session_id, id))""",
+    """CREATE TABLE documents(name TEXT PRIMARY KEY, data TEXT NOT NULL)""",
+)
+
+
+def fourteenth(connection: sqlite3.Connection) -> None:
+    """Make room for transcripts and small files, which are files of the home unless `storage:` says otherwise."""
+    for statement in _FOURTEENTH:
+        connection.execute(statement)
+
+
 HUB_MIGRATIONS = (
     *(first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth),
-    thirteenth,
+    *(thirteenth, fourteenth),
 )
 """In order; one that was released is never changed, only followed by another."""

@@ -34,7 +34,7 @@ class IndexedLine(Struct, frozen=True):
     Attributes:
         session_id: The id of its transcript.
         ts_ms: Milliseconds since the epoch.
-        begin_bytes: Its start in the file.
+        begin_bytes: Its start in the file; its number where transcripts are rows.
         size_bytes: Its length.
     """
 
@@ -51,8 +51,8 @@ class IndexedTranscript(Struct, frozen=True):
         session_id: Its name.
         agent_id: Its agent.
         key: The session that it belongs to, or belonged to before it was reset.
-        inode: The inode of its file: a file that was written again has another.
-        end_bytes: Everything before this is indexed.
+        inode: The inode of its file: a file that was written again has another; a number of its own for rows.
+        end_bytes: Everything before this, or before the row of this number, is indexed.
     """
 
     session_id: str

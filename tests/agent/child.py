@@ -1,4 +1,4 @@
-"""A runner in a process of its own, for tests that kill it: `python -m tests.agent.child HOME BASE_URL`.
+"""A runner in a process of its own, for tests that kill it: `python -m tests.agent.child HOME BASE_URL FORM`.
 
 It reads one JSON object per line: {"run_id", "text", "session"} is taken, run, and said `accepted`; {"stop": true} ends
 it when all has ended. What was asked and what was delivered stands in the table `meta`, in the runs' own transactions;
@@ -101,7 +101,7 @@ def _note(connection: SqlConnection, key: str, value: str) -> None:
 
 
 async def _main() -> None:
-    async with standing(AgentHouse(Path(sys.argv[1]), sys.argv[2])) as house:
+    async with standing(AgentHouse(Path(sys.argv[1]), sys.argv[2], form=sys.argv[3])) as house:
         await Child(house).main()
 
 

@@ -12,7 +12,13 @@ from tests.servers.openai_server import OpenAIServer
 
 
 @pytest.fixture
-async def house(tmp_path: Path, openai_server: OpenAIServer) -> AsyncIterator[AgentHouse]:
+def form(request: pytest.FixtureRequest) -> str:
+    """How transcripts are kept: as files, where a test does not say otherwise."""
+    return str(getattr(request, "param", "file"))
+
+
+@pytest.fixture
+async def house(tmp_path: Path, openai_server: OpenAIServer, form: str) -> AsyncIterator[AgentHouse]:
     """A runner with one agent over the scripted server."""
-    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url)) as house:
+    async with standing(AgentHouse(tmp_path / "home", openai_server.base_url, form=form)) as house:
         yield house

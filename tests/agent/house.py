@@ -18,11 +18,12 @@ from hub.models.contract import user_message
 from hub.models.vendors import OPENAI_API
 from hub.sessions.entry import TranscriptEntry
 from hub.sessions.keys import main_key
+from hub.sessions.transcript_table import TranscriptTable
 from hub.tools.contract import Annotations, Tool, ToolCall, ToolResult
 from hub.tools.parameters import from_json_schema
 from integrations.models.openai_compatible.model import OpenAIProvider
 from tests.hub_fixture import HubFixture
-from tests.transcripts import transcript_file
+from tests.transcripts import stored_transcript
 from tests.until import until
 
 MAIN = main_key("main")
@@ -49,7 +50,9 @@ class AgentHouse(HubFixture):
         *,
         sections: Mapping[str, Any] | None = None,
         further: Collection[str] = (),
+        form: str = "file",
     ) -> None:
+        self.form = form
         provider = {"api": "openai", "base_url": base_url, "api_key": "sk-test-not-a-secret"}
         section = {
             "default": "test/model",
@@ -67,6 +70,8 @@ class AgentHouse(HubFixture):
             clock=clock,
         )
         self.models.register_api(OPENAI_API, lambda name, config: OpenAIProvider(name, config, self.clock))
+        if form == "table":
+            self.sessions.transcripts = TranscriptTable(self.db)
         self.runs = self.runner.parts.tasks
         self.budgets = self.component(AgentsComponent).budgets
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -132,10 +137,7 @@ class AgentHouse(HubFixture):
         known = self.sessions.get(session)
         if known is None:
             return []
-        from hub.sessions.transcript_file import read_lines
-
-        path = transcript_file(self.sessions, known)
-        return read_lines(path.read_bytes() if path.exists() else b"").entries
+        return stored_transcript(self.home, self.form, known.agent_id, known.session_id).entries
 
     def transcript(self, session: str = MAIN) -> list[tuple[str, str]]:
         """Return role and text of every message on the disk."""

@@ -14,6 +14,11 @@ from tests.agent.house import CHANGING, MAIN, AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
 
 
+@pytest.fixture(params=["file", "table"])
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 def whole(house: AgentHouse) -> bool:
     return not pending_calls([entry.message for entry in house.entries() if entry.message is not None])
 

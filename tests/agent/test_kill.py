@@ -7,16 +7,18 @@ import random
 import sqlite3
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from subprocess import PIPE
 
 import pytest
 
 from hub.models.contract import Role
-from hub.sessions.transcript_file import read_lines
+from hub.storage.homedir import Home
 from tests.lengths import rounds
 from tests.servers.forked import ForkedProcess
 from tests.servers.openai_server import OpenAIServer
+from tests.transcripts import BOTH, stored_transcript
 
 KILLS = rounds(12, 6)
 SESSIONS = ("agent:main:main", "agent:main:webchat:direct:b")
@@ -25,8 +27,8 @@ SESSIONS = ("agent:main:main", "agent:main:webchat:direct:b")
 class Process:
     """The child, fed line by line."""
 
-    def __init__(self, home: Path, base_url: str) -> None:
-        self._process = ForkedProcess("tests.agent.child", str(home), base_url, stdin=PIPE, stdout=PIPE)
+    def __init__(self, home: Path, base_url: str, form: str) -> None:
+        self._process = ForkedProcess("tests.agent.child", str(home), base_url, form, stdin=PIPE, stdout=PIPE)
         assert self.read() == "ready"
 
     def read(self) -> str:
@@ -58,7 +60,10 @@ class Process:
 
 
 @pytest.mark.slow
-def test_every_message_is_answered_once_or_called_interrupted(tmp_path: Path, openai_server: OpenAIServer) -> None:
+@BOTH
+def test_every_message_is_answered_once_or_called_interrupted(
+    tmp_path: Path, openai_server: OpenAIServer, form: str
+) -> None:
     call = {"tool_call": {"name": "change", "arguments": {}}}
     look = {"tool_call": {"name": "look", "arguments": {}}}
     openai_server.rule("change", [{"text": "I will. ", "chunks": 3}, call])
@@ -68,13 +73,13 @@ def test_every_message_is_answered_once_or_called_interrupted(tmp_path: Path, op
     asked: list[str] = []
 
     for round_ in range(KILLS):
-        child = Process(tmp_path / "home", openai_server.base_url)
+        child = Process(tmp_path / "home", openai_server.base_url, form)
         for number, text in enumerate(("please change it", "please look", "hello", "look and wait")):
             asked.append(f"r{round_}-{number}")
             child.ask(asked[-1], text, SESSIONS[number % 2])
         time.sleep(chance.uniform(0, 0.08))
         child.kill()
-    last = Process(tmp_path / "home", openai_server.base_url)
+    last = Process(tmp_path / "home", openai_server.base_url, form)
     code = last.stop()
 
     assert code == 0
@@ -91,15 +96,17 @@ def test_every_message_is_answered_once_or_called_interrupted(tmp_path: Path, op
     effects = Counter((tmp_path / "home" / "effects").read_text().split())
     assert set(effects.values()) <= {1}
     assert all(id in effects for id, kinds in ends.items() if id.endswith("-0") and kinds == ["reply"])
-    check_transcripts(tmp_path / "home")
+    check_transcripts(Home(tmp_path / "home"), form)
 
 
-def check_transcripts(home: Path) -> None:
+def check_transcripts(home: Home, form: str) -> None:
     """Every tool call has one result, every user's words stand there once, and no line was lost but a torn one."""
-    paths = sorted((home / ".storage" / "agents" / "main" / "sessions").glob("*.jsonl"))
-    assert len(paths) == len(SESSIONS)
-    for path in paths:
-        reading = read_lines(path.read_bytes())
+    with closing(sqlite3.connect(home.hub_db)) as database:
+        ids = [row[0] for row in database.execute("SELECT session_id FROM sessions")]
+    assert len(ids) == len(SESSIONS)
+    for session_id in ids:
+        reading = stored_transcript(home, form, "main", session_id)
+        assert reading.entries
         assert not reading.damaged
         calls: Counter[str] = Counter()
         results: Counter[str] = Counter()

@@ -20,6 +20,7 @@ from hub.sessions.keys import direct_key, group_key, incognito_key, is_incognito
 from hub.sessions.privacy import scope_of
 from hub.sessions.search import TranscriptSearch
 from hub.sessions.store import SessionStore
+from hub.sessions.transcript_store import TranscriptStore
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.tools.kept_results import KeptResults
@@ -32,11 +33,11 @@ SECRET = incognito_key("main", "1", "webchat")
 class Rig:
     """A store with an incognito conversation beside an ordinary one."""
 
-    def __init__(self, home: Home, db: Database, clock: ManualClock) -> None:
+    def __init__(self, home: Home, db: Database, clock: ManualClock, transcripts: TranscriptStore) -> None:
         self.home, self.db, self.clock = home, db, clock
         self.tasks = TaskOwner("test")
         bus = EventBus(self.tasks, clock.time)
-        self.store = SessionStore(db, home, clock, bus)
+        self.store = SessionStore(db, home, clock, bus, transcripts=transcripts)
         self.kept = KeptResults(home.storage / "results")
         self.incognito = Incognito(IncognitoNeeds(home, db, self.store, clock, self.tasks, bus))
         self.bus = bus
@@ -71,8 +72,8 @@ class Rig:
 
 
 @pytest.fixture
-async def rig(home: Home, db: Database, clock: ManualClock) -> AsyncIterator[Rig]:
-    rig = Rig(home, db, clock)
+async def rig(home: Home, db: Database, clock: ManualClock, transcripts: TranscriptStore) -> AsyncIterator[Rig]:
+    rig = Rig(home, db, clock, transcripts)
     await rig.incognito.open()
     await rig.say(MAIN, "boiler")
     await rig.say(SECRET, "platypus")

@@ -13,15 +13,15 @@ from hub.core.repairs import Repairs
 from hub.core.schema import SchemaError
 from hub.core.tasks import TaskOwner
 from hub.models.contract import user_message
-from hub.sessions.entry import message_entry
+from hub.sessions.entry import Header, message_entry
 from hub.sessions.keys import direct_key, main_key
 from hub.sessions.pruning import DAY_MS, Pruned, PruneLimits, Pruning, files_to_prune
 from hub.sessions.schema import SESSION_SCHEMA
+from hub.sessions.session import Session
 from hub.sessions.store import SessionStore
 from hub.sessions.transcript_store import StoredFile, StoredKind
 from hub.storage.homedir import Home
 from hub.tools.kept_results import KeptResults
-from tests.transcripts import transcript_file
 
 MAIN = main_key("main")
 OLD = direct_key("main", "1", channel="test")
@@ -78,32 +78,37 @@ class Rig:
         self.kept = KeptResults(home.storage / "results")
         self.pruning = Pruning(home, store, clock, self.repairs, lambda: self.limits)
 
-    async def say(self, key: str) -> Path:
+    async def say(self, key: str) -> Session:
         session = await self.store.ensure(key)
-        await (await self.store.open_transcript(session)).append(message_entry(user_message("x" * 1_000), 1))
-        return transcript_file(self.store, session)
+        entry = message_entry(user_message("x" * 1_000), int(self.clock.time() * 1_000))
+        await (await self.store.open_transcript(session)).append(entry)
+        return session
 
-    async def fill(self) -> dict[StoredKind, Path]:
+    async def fill(self) -> None:
         """Write a file of each kind and let ten days pass."""
-        past = await self.say(MAIN)
+        await self.say(MAIN)
         await self.store.reset(MAIN)
-        deleted = await self.say(direct_key("main", "3"))
+        await self.say(direct_key("main", "3"))
         await self.store.delete(direct_key("main", "3"))
-        result = self.kept.keep(MAIN, "read", "y" * 1_000, trusted=True)
+        self.kept.keep(MAIN, "read", "y" * 1_000, trusted=True)
         await self.say(PINNED)
         await self.store.patch(PINNED, archived=True, pinned=True)
-        files = {
-            PAST: past,
-            DELETED: deleted.parent / "deleted" / deleted.name,
-            RESULT: next(self.home.storage.glob(f"results/*/{result}")),
-            ARCHIVED: await self.say(OLD),
-            KEPT: await self.say(MAIN),
-        }
+        await self.say(OLD)
+        await self.say(MAIN)
         await self.store.patch(OLD, archived=True)
-        for path in files.values():
-            os.utime(path, (self.clock.time(), self.clock.time()))
+        self.let_ten_days_pass()
+
+    def let_ten_days_pass(self) -> None:
+        for folder in ("agents", "results"):
+            for path in (self.home.storage / folder).rglob("*"):
+                os.utime(path, (self.clock.time(), self.clock.time()))
         self.clock.jump(10 * DAY_MS / 1_000)
-        return files
+
+    async def kinds(self) -> list[StoredKind]:
+        """Return the kinds of what is stored."""
+        sessions = {each.session_id: each for each in self.store.list()}
+        results = [RESULT for _ in self.home.storage.glob("results/*/*")]
+        return sorted([*results, *(each.kind for each in await self.store.transcripts.stored(sessions))])
 
     async def prune(self, **limits: int) -> Pruned:
         self.limits = PruneLimits(**limits)
@@ -116,24 +121,24 @@ def rig(home: Home, store: SessionStore, clock: ManualClock) -> Rig:
 
 
 async def test_a_dry_run_says_what_would_go_and_leaves_it(rig: Rig) -> None:
-    files = await rig.fill()
+    await rig.fill()
+    before = await rig.kinds()
     rig.limits = PruneLimits(after_days=5)
 
     told = await rig.pruning.prune(dry_run=True)
 
     assert [each.kind for each in told.files] == [DELETED, PAST, ARCHIVED]
-    assert all(path.exists() for path in files.values())
+    assert await rig.kinds() == before == sorted([*StoredKind, KEPT])
     assert rig.store.get(OLD) is not None
 
 
 async def test_what_is_old_is_deleted_and_sessions_in_use_stay(rig: Rig) -> None:
-    files = await rig.fill()
+    await rig.fill()
 
     await rig.prune(after_days=5)
 
-    assert {kind for kind, path in files.items() if path.exists()} == {RESULT, KEPT}
+    assert await rig.kinds() == sorted([RESULT, KEPT, KEPT])
     assert {each.key for each in rig.store.list()} == {MAIN, PINNED}
-    assert list((rig.home.sessions("main") / "deleted").iterdir()) == []
 
 
 async def test_younger_days_can_be_named(rig: Rig) -> None:
@@ -156,11 +161,10 @@ async def test_a_repair_says_when_that_is_not_enough_and_goes_by_itself(rig: Rig
 
 
 async def test_of_a_session_whose_row_cannot_be_read_nothing_goes(rig: Rig) -> None:
-    orphan = await rig.say(OLD)
-    other = orphan.with_name("0123456789abcdef.jsonl")
-    other.write_bytes(orphan.read_bytes().replace(OLD.encode(), b"agent:main:direct:lost"))
-    os.utime(other, (rig.clock.time(), rig.clock.time()))
-    rig.clock.jump(10 * DAY_MS / 1_000)
+    await rig.say(OLD)
+    lost = await rig.store.transcripts.open("main", Header("0123456789abcdef", "agent:main:direct:lost"), None)
+    await lost.append(message_entry(user_message("hello"), 1))
+    rig.let_ten_days_pass()
 
     assert (await rig.prune(after_days=1, budget_bytes=1)).files == ()
 

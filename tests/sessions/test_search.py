@@ -21,8 +21,9 @@ from hub.sessions.privacy import may_search
 from hub.sessions.search import DELAY_S, FILE, FoundMessage, TranscriptSearch
 from hub.sessions.session import Session
 from hub.sessions.store import EVENT_SESSION_CHANGED, SessionStore
+from hub.sessions.transcript_store import StoredKind
 from hub.storage.homedir import Home
-from tests.transcripts import transcript_file
+from tests.transcripts import FILES, transcript_file
 from tests.until import until
 
 MAIN = main_key("main")
@@ -138,7 +139,7 @@ async def test_of_a_deleted_session_nothing_is_found_or_kept(rig: Rig) -> None:
 
     assert gone == again == []
     assert b"zebrafish" not in (rig.home.storage / FILE).read_bytes()
-    assert len(list((rig.home.sessions("main") / "deleted").iterdir())) == 2
+    assert [each.kind for each in await rig.store.transcripts.stored({})] == [StoredKind.DELETED] * 2
 
 
 async def test_an_owner_finds_everything_and_others_what_is_theirs(rig: Rig) -> None:
@@ -164,6 +165,7 @@ async def test_results_of_tools_and_notes_of_the_hub_are_not_found(rig: Rig) -> 
     assert await rig.texts("boiler") == ["The boiler is fine"]
 
 
+@FILES
 async def test_a_torn_line_is_found_once_it_is_whole(rig: Rig) -> None:
     await rig.say("The boiler is broken")
     session = rig.store.get(MAIN)
@@ -178,6 +180,7 @@ async def test_a_torn_line_is_found_once_it_is_whole(rig: Rig) -> None:
     assert await rig.texts("boiler") == ["The boiler is broken"]
 
 
+@FILES
 async def test_a_transcript_that_was_written_again_is_read_again(rig: Rig) -> None:
     await rig.say("The boiler is broken")
     session = rig.store.get(MAIN)

@@ -20,11 +20,12 @@ from hub.models.contract import Usage, user_message
 from hub.sessions.entry import message_entry
 from hub.sessions.keys import direct_key, main_key
 from hub.sessions.store import SessionStore
-from hub.sessions.transcript_files import IN_THREAD_BYTES
+from hub.sessions.transcript_store import IN_THREAD_BYTES, StoredKind
+from hub.sessions.transcript_table import TranscriptTable
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
-from tests.transcripts import transcript_file
+from tests.transcripts import FILES, transcript_file
 from tests.until import LIMIT_S
 
 MAIN = main_key("main")
@@ -33,8 +34,9 @@ MAIN = main_key("main")
 class World:
     """A home directory with its database, and a store that can be opened again over it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, form: str) -> None:
         self.home = Home(path)
+        self.form = form
         self.home.create()
         self.clock = ManualClock()
         self.db = Database(self.home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
@@ -43,7 +45,10 @@ class World:
         self.bus.listen("session_changed", self._hear)
 
     async def store(self, open_transcripts: int = 64) -> SessionStore:
-        store = SessionStore(self.db, self.home, self.clock, self.bus, open_transcripts=open_transcripts)
+        transcripts = TranscriptTable(self.db) if self.form == "table" else None
+        store = SessionStore(
+            self.db, self.home, self.clock, self.bus, transcripts=transcripts, open_transcripts=open_transcripts
+        )
         await store.open()
         return store
 
@@ -52,8 +57,8 @@ class World:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    world = World(tmp_path / "home")
+async def world(tmp_path: Path, form: str) -> AsyncIterator[World]:
+    world = World(tmp_path / "home", form)
     await world.db.open()
     yield world
     await world.db.close()
@@ -180,7 +185,7 @@ async def test_a_reset_begins_anew_and_keeps_the_old_transcript(world: World) ->
     assert fresh.session_id != old.session_id
     assert (fresh.model, fresh.title, fresh.tainted, fresh.usage, fresh.turns) == ("p/m", None, False, Usage(), 0)
     assert (await store.open_transcript(fresh)).messages() == []
-    assert transcript_file(store, old).exists()
+    assert [entry.message for entry in await store.past_entries(fresh, old.session_id)] == [user_message("hi")]
     assert (await world.store()).get(MAIN) == fresh
 
 
@@ -188,17 +193,17 @@ async def test_a_deleted_session_leaves_its_transcript_on_the_shelf(world: World
     store = await world.store()
     session = await store.ensure(MAIN)
     await (await store.open_transcript(session)).append(message_entry(user_message("hi"), 1))
-    path = transcript_file(store, session)
 
     deleted = await store.delete(MAIN)
 
     assert deleted
     assert store.get(MAIN) is None
-    assert not path.exists()
-    assert (path.parent / "deleted" / path.name).exists()
+    assert [each.kind for each in await store.transcripts.stored({})] == [StoredKind.DELETED]
+    assert await store.transcripts.agents_by_id() == {}
     assert (await world.store()).list() == []
 
 
+@FILES
 async def test_files_are_named_by_our_ids_alone(world: World) -> None:
     store = await world.store()
     session = await store.ensure(direct_key("main", "../../../etc/passwd", channel="evil"))

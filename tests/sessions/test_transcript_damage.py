@@ -15,8 +15,7 @@ from hypothesis import given, settings, strategies as st
 from hub.models.contract import Message, Role, TextBlock, ToolCallBlock, tool_result, user_message
 from hub.sessions.entry import Header, encode_line, message_entry
 from hub.sessions.transcript import Transcript
-from hub.sessions.transcript_file import read_lines
-from hub.sessions.transcript_log import NewerTranscript
+from hub.sessions.transcript_file import NewerTranscript, read_lines
 from tests.lengths import examples
 
 HEADER = encode_line(Header("s1", "agent:main:main").as_dict())

@@ -14,6 +14,7 @@ from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.schema_version import Migration
 
 TABLES = {
+    *("transcripts", "transcript", "documents"),
     "api_runs",
     "approvals",
     "automation_authority",
@@ -22,6 +23,9 @@ TABLES = {
     "automation_state",
     "budget_spending",
     "channel_cursors",
+    "documents",
+    "transcript",
+    "transcripts",
     "devices",
     "exec_log",
     "node_work",

@@ -16,7 +16,7 @@ from hub.sessions.entry import TranscriptEntry, event_entry, message_entry
 from hub.sessions.repair import pending_calls
 from tests.agent.house import CHANGING, MAIN, AgentHouse, standing
 from tests.servers.openai_server import OpenAIServer
-from tests.transcripts import transcript_file
+from tests.transcripts import BOTH, transcript_file
 
 CALL = ToolCallBlock("a", "look")
 CHANGE = ToolCallBlock("b", "change")
@@ -70,11 +70,11 @@ def test_the_answer_is_taken_from_the_transcript() -> None:
 class Left:
     """A hub that died: rows as they were, and what its transcript holds."""
 
-    def __init__(self, folder: Path, server: OpenAIServer) -> None:
-        self.folder, self.server = folder, server
+    def __init__(self, folder: Path, server: OpenAIServer, form: str) -> None:
+        self.folder, self.server, self.form = folder, server, form
 
     def house(self) -> AgentHouse:
-        house = AgentHouse(self.folder / "home", self.server.base_url)
+        house = AgentHouse(self.folder / "home", self.server.base_url, form=self.form)
         house.tool("look", lambda _: "seen")
         house.tool("change", lambda _: "changed", CHANGING)
         return house
@@ -88,8 +88,8 @@ class Left:
 
 
 @pytest.fixture
-def left(tmp_path: Path, openai_server: OpenAIServer) -> Left:
-    return Left(tmp_path, openai_server)
+def left(tmp_path: Path, openai_server: OpenAIServer, form: str) -> Left:
+    return Left(tmp_path, openai_server, form)
 
 
 def delivering(house: AgentHouse, replies: list[str]) -> RunRequest:
@@ -99,6 +99,7 @@ def delivering(house: AgentHouse, replies: list[str]) -> RunRequest:
     return house.request("hi", run_id="r", kind="message", on_final=on_final)
 
 
+@BOTH
 async def test_an_answer_that_was_not_noted_is_delivered_once_and_not_asked_for_again(
     left: Left, openai_server: OpenAIServer
 ) -> None:
@@ -119,6 +120,7 @@ async def test_an_answer_that_was_not_noted_is_delivered_once_and_not_asked_for_
     assert openai_server.requests() == []
 
 
+@BOTH
 async def test_a_message_that_changed_nothing_is_run_again_from_its_words_on(
     left: Left, openai_server: OpenAIServer
 ) -> None:
@@ -142,6 +144,7 @@ async def test_a_message_that_changed_nothing_is_run_again_from_its_words_on(
     assert [message["role"] for message in openai_server.requests()[0]["body"]["messages"]] == ["system", "user"]
 
 
+@BOTH
 async def test_a_message_that_had_begun_to_change_things_is_interrupted_and_its_transcript_whole(
     left: Left, openai_server: OpenAIServer
 ) -> None:
@@ -166,6 +169,7 @@ async def test_a_message_that_had_begun_to_change_things_is_interrupted_and_its_
     assert roles == ["system", "user", "assistant", "tool", "tool", "assistant", "user"]
 
 
+@BOTH
 async def test_whoever_was_not_told_of_an_interruption_is_told_after_the_next_crash(left: Left) -> None:
     await left.die("message", [HEARD, assistant(CHANGE)])
 
@@ -183,6 +187,7 @@ async def test_whoever_was_not_told_of_an_interruption_is_told_after_the_next_cr
     assert first.interrupted == second.interrupted == ("r",)
 
 
+@BOTH
 @pytest.mark.parametrize("entries", [[HEARD], [HEARD, ANSWER]])
 async def test_a_request_is_never_run_again(
     left: Left, openai_server: OpenAIServer, entries: list[TranscriptEntry]
@@ -213,6 +218,7 @@ async def test_a_run_whose_transcript_cannot_be_read_is_not_run_again(left: Left
         assert recovered.interrupted == ("r",)
 
 
+@BOTH
 async def test_there_is_nothing_to_do_after_a_clean_stop(left: Left) -> None:
     async with standing(left.house()) as house:
         await house.runner.run(house.request())
