@@ -69,8 +69,16 @@ class StorageComponent(Component):
         self.db.on_damage(partial(call_soon, self._report_damage))
         self.db.on_away(lambda error: call_soon(self._report_away, error))
         await self.db.open()
+        await self._refuse_moved()
         if self.db.damage is not None:
             self._base.repairs.raise_("storage", "hub_db", phrase("The hub database was damaged"), self.db.damage.text)
+
+    async def _refuse_moved(self) -> None:
+        select = "SELECT count(*) FROM meta WHERE key IN ('moving_from', 'moved_to')"
+        if (await self.db.read(lambda connection: connection.execute(select).fetchone()))[0]:
+            from hub.storage.moving import refuse_moved
+
+            await refuse_moved(self.db)
 
     def _report_away(self, error: HubError | None) -> None:
         if error is None:

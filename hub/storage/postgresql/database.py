@@ -36,6 +36,8 @@ class PostgresqlDatabase(Database):
         answer_limit_s: After this long without an answer a connection counts as broken, seconds.
     """
 
+    holds_files = True
+
     def __init__(
         self,
         target: Target,

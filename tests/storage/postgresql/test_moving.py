@@ -1,0 +1,111 @@
+"""A home is carried to PostgreSQL and back: rows, and transcripts that are files on one side and rows on the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hub.core.errors import HubError
+from hub.models.contract import user_message
+from hub.sessions.entry import Header, message_entry
+from hub.sessions.transcript_store import TranscriptFiles
+from hub.sessions.transcript_table import TranscriptTable
+from hub.storage.cli import carry
+from hub.storage.database import Database
+from hub.storage.homedir import Home
+from hub.storage.migrations import HUB_MIGRATIONS
+from hub.storage.moving import HomeMoved, refuse_moved
+from hub.storage.postgresql.database import PostgresqlDatabase
+from hub.storage.postgresql.session import Target
+from tests.servers.postgresql import PostgresqlServer
+from tests.storage.test_moving import fill
+
+KEY = "agent:main:main"
+
+
+class Moved:
+    """A home with two transcripts and a deleted one, and an empty database."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.home = Home(folder)
+        self.home.create()
+        self._url = url
+
+    def here(self) -> Database:
+        return Database(self.home.hub_db, HUB_MIGRATIONS)
+
+    def there(self) -> PostgresqlDatabase:
+        return PostgresqlDatabase(Target.from_url(self._url, "elm"), HUB_MIGRATIONS, self.home.hub_db)
+
+    async def fill(self) -> None:
+        files, db = TranscriptFiles(self.home), self.here()
+        await db.open()
+        await db.write(fill)
+        await db.write(lambda connection: connection.execute("DELETE FROM transcript").rowcount)
+        await db.close()
+        for id, key in (("gone", "agent:main:direct:x"), ("one", KEY), ("two", KEY)):
+            transcript = await files.open("main", Header(id, key), None)
+            await transcript.append([message_entry(user_message(f"{word} 你好"), 1) for word in ("hi", "there")])
+            transcript.close()
+        await files.put_away("main", "agent:main:direct:x", lambda: "gone")
+
+    def files(self) -> dict[str, bytes]:
+        paths = self.home.agents.rglob("*.jsonl")
+        return {str(path.relative_to(self.home.agents)): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+async def moved(tmp_path: Path, server: PostgresqlServer, name: str) -> Moved:
+    moved = Moved(tmp_path / "home", server.url(name))
+    await moved.fill()
+    return moved
+
+
+async def test_a_home_goes_there_lives_on_and_comes_back(moved: Moved) -> None:
+    files = moved.files()
+
+    told = await carry(moved.home, moved.here(), moved.there())
+    there = moved.there()
+    await there.open()
+    await refuse_moved(there)
+    table = TranscriptTable(there)
+    transcript = await table.open("main", Header("one", KEY), None)
+    await transcript.append(message_entry(user_message("and on"), 2))
+    known = await table.agents_by_id()
+    await there.close()
+    back = await carry(moved.home, moved.there(), moved.here())
+
+    assert (told["transcripts"], back["transcripts"], known) == (3, 3, {"one": "main", "two": "main"})
+    after = moved.files()
+    grown = after.pop("main/sessions/one.jsonl")
+    assert grown.startswith(files.pop("main/sessions/one.jsonl"))
+    assert grown.count(b"\n") == 4
+    assert after == files
+    there = moved.there()
+    await there.open()
+    with pytest.raises(HomeMoved, match=r"hub\.db"):
+        await refuse_moved(there)
+    await there.close()
+
+
+async def test_one_that_is_cut_off_leaves_the_home_where_it_was(moved: Moved) -> None:
+    files = moved.files()
+    broken = moved.home.sessions("main") / "two.jsonl"
+    broken.unlink()
+    broken.mkdir()  # cannot be read as a file
+
+    with pytest.raises((HubError, OSError)):
+        await carry(moved.home, moved.here(), moved.there())
+
+    here, there = moved.here(), moved.there()
+    await here.open()
+    await there.open()
+    await refuse_moved(here)
+    with pytest.raises(HomeMoved, match="cut off"):
+        await refuse_moved(there)
+    await here.close()
+    await there.close()
+    broken.rmdir()
+    broken.write_bytes(files["main/sessions/two.jsonl"])
+    assert (await carry(moved.home, moved.here(), moved.there()))["transcripts"] == 3
