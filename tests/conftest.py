@@ -19,6 +19,7 @@ from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import providers
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from tests import databases
 from tests.lengths import EXAMPLES, LONG
 from tests.servers import shared
 from tests.servers.ngircd import Ngircd
@@ -73,8 +74,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesAndServ
     return FilesAndServers(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the tests run on either database."""
+    told = "the database of the hubs that are tested"
+    parser.addoption("--database", choices=("sqlite", "postgresql"), default="sqlite", help=told)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Let each worker begin to collect at another place: who reads a file first compiles it for all of them."""
+    """Start the other database, and let each worker begin to collect at another place.
+
+    Who reads a file first compiles it for all of them.
+    """
+    if config.getvalue("database") == "postgresql":
+        databases.start(config)
     worker = getattr(config, "workerinput", None)
     if worker is None or config.args != ["tests"]:
         return
@@ -113,9 +125,11 @@ def _said(send: Callable[..., None], name: str, **event: Any) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Begin with the usual umask: a command that a test ran in this process may have restricted it, as a hub does."""
     os.umask(0o022)
+    if databases.ADDRESS in os.environ and item.get_closest_marker("sqlite_only"):
+        pytest.skip("tries what is SQLite's alone")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

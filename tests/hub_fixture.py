@@ -19,6 +19,7 @@ from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.security.tokens import TokenStore
 from hub.storage.homedir import Home
+from tests.databases import storage_section
 
 Part = TypeVar("Part", bound=Component)
 
@@ -59,7 +60,8 @@ class HubFixture(Hub):
         home = Home(folder)
         home.create()
         texts = {"configuration.yaml": "", **(files or {})}
-        for name, value in {"models": scripted_model(base_url), **(sections or {})}.items():
+        given = {"models": scripted_model(base_url), "storage": storage_section(home.hub_db), **(sections or {})}
+        for name, value in given.items():
             texts["configuration.yaml"] += f"{name}: {json.dumps(value)}\n"  # JSON is YAML
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")

@@ -139,19 +139,11 @@ class Engine:
         """Stop it as `kill -9` does: nothing more is written."""
         self.at = self._parts.clock.time()
         self._dead = True  # what still happens in this process until it is gone did not happen
-        copy = self.home / "killed.db"
-        copy.write_bytes((self.home / "hub.db").read_bytes())
-        wal = self.home / "hub.db-wal"
-        log = wal.read_bytes() if wal.exists() else None
+        self.db.kill()
         await self.automations.close()
         await self.db.close()
         self._dead = False
         self.running = False
-        for name in ("hub.db", "hub.db-wal", "hub.db-shm"):
-            (self.home / name).unlink(missing_ok=True)
-        copy.rename(self.home / "hub.db")
-        if log is not None:
-            wal.write_bytes(log)
 
     def fire(self, type: str, data: Mapping[str, Any] | None = None) -> None:
         self._parts.bus.fire(type, dict(data or {}))

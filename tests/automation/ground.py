@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from threading import Barrier
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from hub.automation.contract import ConditionContext, Judge, Location, RunSpending
@@ -24,9 +24,9 @@ from hub.core.tasks import TaskOwner
 from hub.security.people import People, Person
 from hub.storage.database import Database
 from hub.storage.history import HistoryStore
-from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.readers import READ_LIMIT_S, THREADS
 from hub.template.engine import TemplateEngine
+from tests.databases import make_database
 
 T = TypeVar("T")
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -87,24 +87,50 @@ class CountedDatabase(Database):
     """The database of a hub, which counts what it is asked."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, HUB_MIGRATIONS)
+        self.inner = make_database(path)
         self.asked = 0
+        self.dead = False
+
+    def kill(self) -> None:
+        """Write nothing more, as after `kill -9`: what is asked for then is done and undone."""
+        self.dead = True
+
+    async def open(self) -> None:
+        await self.inner.open()
+
+    async def close(self) -> None:
+        await self.inner.close()
 
     async def write(self, fn: Callable[[SqlConnection], T]) -> T:
         self.asked += 1
-        return await super().write(fn)
+        if self.dead:
+            return await self._undone(fn)
+        return await self.inner.write(fn)
 
     async def read(self, fn: Callable[[SqlConnection], T], *, limit_s: float = READ_LIMIT_S) -> T:
         self.asked += 1
-        return await super().read(fn, limit_s=limit_s)
+        return await self.inner.read(fn, limit_s=limit_s)
 
     def post(self, fn: Callable[[SqlConnection], Any]) -> bool:
         self.asked += 1
-        return super().post(fn)
+        return not self.dead and self.inner.post(fn)
+
+    async def _undone(self, fn: Callable[[SqlConnection], T]) -> T:
+        class Undone(Exception):
+            """Ends the transaction."""
+
+        def work(connection: SqlConnection) -> None:
+            raise Undone(fn(connection))
+
+        try:
+            await self.inner.write(work)
+        except Undone as error:
+            return cast(T, error.args[0])
+        raise AssertionError("a transaction was not undone")
 
 
 async def finish_database_work(db: Database) -> None:
     """Wait until every read and write submitted so far has been answered; a `CountedDatabase` counts none of it."""
     met = Barrier(THREADS)  # each reader gets here only when it has done what it had begun
-    reads = (Database.read(db, lambda _: met.wait()) for _ in range(THREADS))
-    await asyncio.gather(Database.write(db, lambda connection: None), *reads)
+    inner = db.inner if isinstance(db, CountedDatabase) else db
+    await asyncio.gather(inner.write(lambda _: None), *(inner.read(lambda _: met.wait()) for _ in range(THREADS)))

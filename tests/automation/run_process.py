@@ -18,10 +18,9 @@ from hub.automation.running.waiting import WaitingRuns
 from hub.automation.schedule.timetable import Timetable
 from hub.core.clock import Clock
 from hub.core.services import ServiceCall
-from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
 from tests.automation.actions.bench import ANYTHING, Bench
 from tests.automation.ground import make_parts
+from tests.databases import make_database
 
 
 class LaterClock(Clock):
@@ -35,7 +34,7 @@ class LaterClock(Clock):
 
 
 async def live(database: Path, notes: Path, steps: list[object], later_s: float) -> None:
-    db = Database(database, HUB_MIGRATIONS)
+    db = make_database(database)
     await db.open()
     clock = LaterClock(later_s)
     made = make_parts()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hub.core.errors import HubError
+from tests.databases import rows_of
 from tests.e2e.talk import until
 from tests.servers.forked import ForkedProcess, run
 
@@ -40,12 +41,9 @@ class Process:
 
     @property
     def position(self) -> str:
-        if not self.database.exists():
-            return ""
         try:
-            with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as connection:
-                return "".join(text for (text,) in connection.execute("SELECT state FROM automation_runs"))
-        except sqlite3.OperationalError:
+            return "".join(text for (text,) in rows_of(self.database, "SELECT state FROM automation_runs"))
+        except (sqlite3.OperationalError, HubError):
             return ""
 
 

@@ -29,9 +29,9 @@ from hub.security.login_codes import LoginCodes
 from hub.security.people import People
 from hub.security.tokens import TokenStore
 from hub.security.web_sessions import WebSessions
-from hub.storage.database import POST_DELAY_S, Database
+from hub.storage.database import POST_DELAY_S
 from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 
 
 class Reachable(Protocol):
@@ -73,7 +73,7 @@ class Rig:
             repairs=self.repairs,
             version="0.0-test",
         )
-        self.db = Database(self.home.hub_db, HUB_MIGRATIONS, post_delay_s=post_delay_s)
+        self.db = make_database(self.home.hub_db, post_delay_s=post_delay_s)
         self.tokens = TokenStore(self.db, self.clock)
         self.web_sessions = WebSessions(self.db, self.clock)
         self.codes = LoginCodes(self.db, self.clock)

@@ -28,7 +28,7 @@ from hub.messaging.contract import (
 from hub.messaging.cursors import Cursors
 from hub.messaging.outbox.outbox import Outbox
 from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 
 DELIVERED = Delivery(DeliveryState.DELIVERED, platform_ids=("1",))
 
@@ -128,7 +128,7 @@ async def outbox_bench(folder: Path) -> AsyncIterator[Bench]:
     """An open outbox without channels."""
     tasks = TaskOwner("test")
     bus = EventBus(tasks)
-    db = Database(folder / "hub.db", HUB_MIGRATIONS)
+    db = make_database(folder / "hub.db")
     await db.open()
     clock, repairs = Fast(), Repairs(bus)
     channels = ChannelRegistry(bus, clock, repairs)

@@ -12,6 +12,7 @@ from tests.messaging.post import Post
 from tests.servers.openai_server import OpenAIServer
 
 WORDS = "word " * 10_000
+pytestmark = pytest.mark.sqlite_only
 
 
 def fill(connection: SqlConnection) -> None:

@@ -148,7 +148,7 @@ async def test_each_sender_has_a_session_and_an_authority_of_their_own(post: Pos
     group = await post.said("hello", who="7", group="family", mentioned=True)
 
     keys = [receipt.session_key for receipt in (me, anna, stranger, group)]
-    principals = await post.rows("SELECT json_extract(principal, '$.owner') FROM inbox ORDER BY rowid")
+    principals = await post.rows("SELECT owner FROM inbox ORDER BY position")
     assert keys == [
         "agent:main:main",
         "agent:main:test:direct:8",

@@ -46,8 +46,8 @@ class Losing(Pigeons):
 
 def copies_of_the_lost(connection: SqlConnection) -> None:
     """Write each answer that may not have arrived two hundred times more."""
-    names = [row[1] for row in connection.execute("PRAGMA table_info(outbox)").fetchall()]
-    columns = ", ".join(name for name in names if name not in ("position", "id"))
+    names = [column[0] for column in connection.execute("SELECT * FROM outbox LIMIT 1").description]
+    columns = ", ".join(name for name in names if name not in ("position", "id", "home"))
     copy = f"INSERT INTO outbox(id, {columns}) SELECT ?, {columns} FROM outbox WHERE state = 'unknown' LIMIT 1"
     connection.executemany(copy, [(f"old {number}",) for number in range(200)])
 

@@ -12,7 +12,7 @@ from hub.core.secret import Secret
 from hub.models.contract import AuthError, BillingError, FormatError, ModelError, Overloaded, RateLimited
 from hub.models.cooldowns import Cooldown, CooldownPlace, Cooldowns, Rest, cooldown_after, fingerprint
 from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 
 HOUR = 3_600.0
 PLACE = CooldownPlace("mine", "work", "m")
@@ -120,7 +120,7 @@ async def test_a_wall_clock_set_back_prolongs_nothing(jump_s: float) -> None:
 
 @pytest.fixture
 async def db(tmp_path: Path) -> AsyncIterator[Database]:
-    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    db = make_database(tmp_path / "hub.db")
     await db.open()
     yield db
     await db.close()

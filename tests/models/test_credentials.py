@@ -27,8 +27,7 @@ from hub.models.registry import ModelRegistry
 from hub.models.resolved import Resolved
 from hub.models.schema import MODELS_SCHEMA
 from hub.models.thinking import is_thinking_refusal, lower_level
-from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 from tests.models.conftest import ANSWER, Play, Player, World
 
 KEYS = [{"id": "work", "api_key": "k-work"}, {"id": "spare", "api_key": "k-spare"}]
@@ -367,7 +366,7 @@ async def test_a_model_that_cannot_be_used_at_all_is_named_by_the_fallback(world
 
 
 async def test_the_rests_of_an_earlier_process_are_known_before_the_first_call(world: World, tmp_path: Path) -> None:
-    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    db = make_database(tmp_path / "hub.db")
     await db.open()
     config: dict[str, Any] = {
         "default": "mine",

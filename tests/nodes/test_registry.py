@@ -18,7 +18,7 @@ from hub.nodes.commands import CommandRules
 from hub.nodes.contract import Connect, Disconnect
 from hub.nodes.failures import CommandNotAllowed, NodeRefused
 from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 from tests.nodes.making import admit, make_nodes
 from tests.until import until
 
@@ -242,7 +242,7 @@ async def test_a_node_that_is_not_ready_yet_is_asked_again(room: Room) -> None:
 
 async def test_what_waits_for_a_node_outlives_the_hub_and_is_done_when_it_comes(tmp_path: Path) -> None:
     tasks = TaskOwner("test")
-    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    db = make_database(tmp_path / "hub.db")
     await db.open()
     room, radio = Room(tasks, db), Radio()
     await room.nodes.add(radio)

@@ -9,7 +9,7 @@ import pytest
 
 from hub.core.clock import ManualClock
 from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    database = make_database(tmp_path / "hub.db")
     await database.open()
     yield database
     await database.close()

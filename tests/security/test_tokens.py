@@ -12,7 +12,7 @@ from hub.core.context import Authority
 from hub.core.errors import Forbidden, HubError, InvalidRequest, LimitExceeded, NotFound
 from hub.security.tokens import TOKEN_LIMIT, TokenStore
 from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ async def test_a_database_of_another_home_knows_no_token_of_ours(
     tokens: TokenStore, clock: ManualClock, tmp_path: Path
 ) -> None:
     _, plain = await tokens.create("laptop", ["operator.read"])
-    other = Database(tmp_path / "other.db", HUB_MIGRATIONS)
+    other = make_database(tmp_path / "other.db")
     await other.open()
 
     found = (await reopened(other, clock)).verify(plain.reveal())

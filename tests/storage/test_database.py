@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
+import re
 import stat
 import threading
 from collections.abc import AsyncIterator
@@ -18,11 +18,12 @@ from hub.core.sql import SqlConnection
 from hub.storage.database import Database
 from hub.storage.errors import QueryFailed
 from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database, rows_of
 
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    database = make_database(tmp_path / "hub.db")
     await database.open()
     yield database
     await database.close()
@@ -55,8 +56,7 @@ async def test_an_awaited_write_is_seen_by_the_next_read(database: Database) -> 
 async def test_an_awaited_write_is_there_for_a_stranger_at_once(database: Database) -> None:
     await database.write(partial(insert, key="a"))
 
-    with sqlite3.connect(database.path) as stranger:
-        assert count(stranger) == 1
+    assert rows_of(database.path, "SELECT key FROM meta WHERE key != 'schema_version'") == [("a",)]
 
 
 async def test_a_write_that_fails_fails_alone(database: Database) -> None:
@@ -127,19 +127,18 @@ async def test_writes_are_done_in_the_order_they_came(database: Database) -> Non
 
 
 async def test_what_nobody_waits_for_is_written_by_closing(tmp_path: Path) -> None:
-    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS, post_delay_s=30)
+    database = make_database(tmp_path / "hub.db", post_delay_s=30)
     await database.open()
     for number in range(20):
         assert database.post(partial(insert, key=f"k{number}"))
 
     await database.close()
 
-    with sqlite3.connect(tmp_path / "hub.db") as stranger:
-        assert count(stranger) == 20
+    assert rows_of(tmp_path / "hub.db", "SELECT count(*) FROM meta WHERE key != 'schema_version'") == [(20,)]
 
 
 async def test_what_was_posted_shares_the_commit_of_the_next_write(tmp_path: Path) -> None:
-    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS, post_delay_s=30)
+    database = make_database(tmp_path / "hub.db", post_delay_s=30)
     await database.open()
     before = database.status()["commits"]
     for number in range(20):
@@ -168,7 +167,7 @@ async def test_a_posted_write_that_fails_is_logged(database: Database, caplog: p
     database.post(lambda connection: connection.execute("INSERT INTO nowhere VALUES(1)"))
     await database.write(lambda _connection: None)
 
-    assert "no such table: nowhere" in caplog.text
+    assert re.search('no such table: nowhere|relation "nowhere" does not exist', caplog.text)
 
 
 async def test_a_write_cancelled_before_it_began_is_not_done(database: Database) -> None:
@@ -198,7 +197,7 @@ async def test_a_read_sees_one_state_while_writes_go_on(database: Database) -> N
 
 
 async def test_a_read_cannot_write(database: Database) -> None:
-    with pytest.raises(QueryFailed, match="readonly"):
+    with pytest.raises(QueryFailed, match=r"read-?only"):
         await database.read(partial(insert, key="a"))
 
 
@@ -210,7 +209,7 @@ async def test_a_read_without_end_is_stopped(database: Database) -> None:
 
 
 async def test_after_closing_everything_is_refused(tmp_path: Path) -> None:
-    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    database = make_database(tmp_path / "hub.db")
     await database.open()
     await database.close()
     await database.close()
@@ -222,6 +221,7 @@ async def test_after_closing_everything_is_refused(tmp_path: Path) -> None:
         await database.read(count)
 
 
+@pytest.mark.sqlite_only
 async def test_closing_leaves_one_file_private_to_its_user(tmp_path: Path) -> None:
     database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
     await database.open()
@@ -234,6 +234,7 @@ async def test_closing_leaves_one_file_private_to_its_user(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["hub.db"]
 
 
+@pytest.mark.sqlite_only
 async def test_writing_is_durable_and_ahead_in_a_log(database: Database) -> None:
     settings = await database.write(
         lambda c: (c.execute("PRAGMA journal_mode").fetchone()[0], c.execute("PRAGMA synchronous").fetchone()[0])
@@ -249,7 +250,7 @@ async def test_two_hundred_reads_at_once_are_all_answered(database: Database) ->
 
 
 async def test_an_opening_that_was_given_up_can_still_be_closed(tmp_path: Path) -> None:
-    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    database = make_database(tmp_path / "hub.db")
     opening = asyncio.ensure_future(database.open())
     await asyncio.sleep(0)
     opening.cancel()
@@ -262,6 +263,6 @@ async def test_an_opening_that_was_given_up_can_still_be_closed(tmp_path: Path) 
 
 
 async def test_a_database_that_was_never_opened_can_be_closed(tmp_path: Path) -> None:
-    await Database(tmp_path / "hub.db", HUB_MIGRATIONS).close()
+    await make_database(tmp_path / "hub.db").close()
 
     assert list(tmp_path.iterdir()) == []

@@ -21,11 +21,10 @@ from hub.core.tasks import TaskOwner
 from hub.security.people import CHAT_SCOPES
 from hub.security.rate_limit import TooManyAttempts
 from hub.security.redaction import Redactor
-from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
 from hub.tools.approval import Approval, ApprovalDecision, ApprovalState, Ask, details_text, visible_line
 from hub.tools.approval_checks import DETAILS_LIMIT_BYTES
 from hub.tools.approvals import PENDING_LIMIT, PENDING_PER_SESSION, WRONG_CODES, Approvals
+from tests.databases import make_database
 
 OWNER = Authority("owner", "me", SCOPES, owner=True)
 OWNER_IN_CHAT = Authority("peer:telegram:user:1", "me", CHAT_SCOPES, owner=True)
@@ -44,7 +43,7 @@ class Office:
         self.bus.listen("approval_requested", self.events.append)
         self.bus.listen("approval_resolved", self.events.append)
         self.redactor = Redactor()
-        self.db = Database(home / "hub.db", HUB_MIGRATIONS)
+        self.db = make_database(home / "hub.db")
         self.approvals = Approvals(self.db, self.bus, self.clock, self.redactor)
 
     async def open(self) -> None:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from psycopg import RawCursor, conninfo
 from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import TransactionStatus
-from psycopg.types.numeric import Int8Dumper
 
 from hub.storage.errors import ReadOnlyStorage
 from hub.storage.postgresql.errors import UnusableDatabase, refused_connection
@@ -58,7 +57,6 @@ class _Truth(Loader):
 
 _ADAPTERS = AdaptersMap(psycopg.adapters)
 _ADAPTERS.register_dumper(bool, _Boolean)
-_ADAPTERS.register_dumper(int, Int8Dumper)
 _ADAPTERS.register_loader("numeric", _Number)
 _ADAPTERS.register_loader("bool", _Truth)
 

@@ -19,8 +19,8 @@ from hub.core.clock import ManualClock
 from hub.core.schema import Invalid
 from hub.messaging.texts import say
 from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
 from tests.agent.house import AgentHouse, standing
+from tests.databases import make_database
 from tests.servers.openai_server import OpenAIServer
 
 ANNA = Spender("r1", "agent:main:main", "s1", "main", "telegram")
@@ -134,7 +134,7 @@ def test_a_run_is_stopped_exactly_when_a_budget_that_stops_is_used_up(
 async def test_counts_survive_a_restart_and_old_ones_go(tmp_path: Path) -> None:
     clock = ManualClock()
     budgets = ({"per": "day", "tokens": 100}, {"per": "session", "calls": 5}, {"per": "run", "turns": 9})
-    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    db = make_database(tmp_path / "hub.db")
     await db.open()
     before = ledger(*budgets, clock=clock, db=db)
     before.charge(ANNA, Spending(1, 60, 0.25, 2.0, 2))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import sqlite3
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,7 @@ from subprocess import PIPE
 import pytest
 
 from tests.agent.subagents.delegating_child import TASKS
+from tests.databases import rows_of
 from tests.lengths import rounds
 from tests.servers.forked import ForkedProcess
 from tests.servers.openai_server import OpenAIServer
@@ -59,10 +59,7 @@ class Agents:
 
 def states(home: Path) -> dict[str, str]:
     """Return what the database that was left says of each subagent."""
-    database = sqlite3.connect(home / ".storage" / "hub.db")
-    found = dict(database.execute("SELECT label, state FROM subagents").fetchall())
-    database.close()
-    return found
+    return dict(rows_of(home / ".storage" / "hub.db", "SELECT label, state FROM subagents"))
 
 
 def check(left: dict[str, str], reports: list[tuple[str, str]], interrupted: int) -> None:

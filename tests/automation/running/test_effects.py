@@ -14,11 +14,10 @@ from hub.automation.contract import ActionKind, StepRun
 from hub.automation.definition.kinds import Kinds
 from hub.automation.running.waiting import WaitingRuns
 from hub.core.schema import Required, string
-from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
 from tests.automation.actions.bench import Bench
 from tests.automation.dying import Mortal
 from tests.automation.ground import make_parts
+from tests.databases import make_database
 
 
 @pytest.mark.parametrize("enabled", [True, False, "{{ false }}"])
@@ -58,7 +57,7 @@ async def test_what_an_action_of_an_integration_did_is_not_done_again(tmp_path: 
         "parallel": [{"parallel": [inner]}],
         "if": [{"if": "{{ true }}", "then": inner}],
     }
-    db = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    db = make_database(tmp_path / "hub.db")
     await db.open()
     keeper = Mortal(WaitingRuns(db, bench.parts.clock.time), None)
     with kinds.in_use():

@@ -23,10 +23,10 @@ from hub.core.services import ResponseMode, ServiceCall
 from hub.core.states import EntityState
 from hub.security.redaction import Redactor
 from hub.storage.database import Database
-from hub.storage.migrations import HUB_MIGRATIONS
 from tests.automation.actions.bench import ANYTHING, Bench
 from tests.automation.dying import Mortal, memory_database
 from tests.automation.ground import make_parts
+from tests.databases import make_database
 from tests.lengths import examples
 
 ON = {"action": "light.turn_on"}
@@ -35,7 +35,7 @@ OFF = {"action": "light.turn_off"}
 
 @pytest.fixture
 async def db(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "hub.db", HUB_MIGRATIONS)
+    database = make_database(tmp_path / "hub.db")
     await database.open()
     yield database
     await database.close()
