@@ -18,7 +18,7 @@ from hub.core.schema import show
 from hub.core.slugs import slugify
 from hub.core.states import STATE_LENGTH_LIMIT
 from hub.entities.description import EntityDescription
-from hub.entities.entities import FirstState
+from hub.entities.entities import Command, FirstState
 from hub.template.contract import TemplateFailed, is_template
 from hub.template.native import as_bool
 from integrations.devices.json_path import first_at
@@ -43,10 +43,17 @@ class ReadEntity:
         settings: What the configuration says of it.
         name: What it is called when it says nothing of that.
         taken: Unique ids of those before it; its own is added.
+        commands: Its services.
     """
 
     def __init__(
-        self, host: IntegrationHost, domain: str, settings: Mapping[str, Any], name: str, taken: set[str]
+        self,
+        host: IntegrationHost,
+        domain: str,
+        settings: Mapping[str, Any],
+        name: str,
+        taken: set[str],
+        commands: Mapping[str, Command] | None = None,
     ) -> None:
         self._host, self._domain, self._settings = host, domain, settings
         given = settings.get("name", name)
@@ -69,8 +76,13 @@ class ReadEntity:
         )
         self._state: str | None = None
         self._told: dict[str, str] = {}
-        self.handle = host.entities.add(self._described)
+        self.handle = host.entities.add(self._described, commands)
         self.handle.available(False)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What the configuration says of it."""
+        return self._settings
 
     def fail(self) -> None:
         """Be unavailable: there is no text."""
@@ -131,7 +143,7 @@ class ReadEntity:
         self._told.pop("json_attributes", None)
         return {name: found[name] for name in names if name in found}
 
-    def _is_on(self, value: str | None) -> str:
+    def _is_on(self, value: str | None) -> str | None:
         text = str(value).lower()
         try:
             return "on" if int(text) else "off"

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from hub.agent.agents import Agents
+from hub.automation.services.configured_command import ConfiguredCommands
 from hub.automation.services.configured_request import send_request
-from hub.automation.services.tools import ToolFailed, use_tool
-from hub.core.errors import InvalidRequest
 from hub.core.events import Unsubscribe
-from hub.core.phrases import phrase
 from hub.core.schema import ALLOW_EXTRA, Schema
 from hub.core.secret import Secret
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.security.egress import Egress
-from hub.sessions.keys import main_key
-from hub.template.contract import is_template
 from hub.template.engine import TemplateEngine
-from hub.tools.quoting import unquoted
 from hub.tools.registry import ToolRegistry
 
 _ANYTHING = Schema({}, extra=ALLOW_EXTRA)
-_MARK = "homarus{}inserted"
 
 
 class CommandServices:
@@ -47,8 +40,8 @@ class CommandServices:
         egress: Egress,
         redact: Callable[[str], str],
     ) -> None:
-        self._services, self._templates = services, templates
-        self._tools, self._agents, self._egress, self._redact = tools, agents, egress, redact
+        self._services, self._templates, self._egress = services, templates, egress
+        self._commands = ConfiguredCommands(templates, tools, agents, redact)
         self._known: dict[tuple[str, str], tuple[Any, Unsubscribe]] = {}
 
     def apply(self, config: Mapping[str, Any]) -> None:
@@ -86,40 +79,10 @@ class CommandServices:
             open_world=True,
         )
 
-    # --- shell_command ---
-
     async def _shell(self, command: str, call: ServiceCall) -> Mapping[str, Any]:
-        """Run a command; what templates insert stays one word, whatever is in it, and no shell reads it."""
-        if is_template(command):
-            command = await self._worded(command, call.data)
-        given, agent = {"command": command}, self._agents.default()
-        # The owner wrote it into the configuration: it runs where a command of theirs does.
-        authority = call.context.authority
-        key = main_key(agent.id) if authority.owner and not authority.tainted else None
-        result = await use_tool(self._tools, agent, call.context, "exec", given, redact=self._redact, session_key=key)
-        code = result.details.get("exit_code")
-        if code is None:
-            raise ToolFailed(result.output.removeprefix("error: "), details={"tool": "exec"})
-        output = unquoted(result.output).removesuffix(f"[{result.details.get('state')}]").rstrip("\n")
-        return {"stdout": "" if output == "(no output)" else output, "stderr": "", "returncode": code}
-
-    async def _worded(self, command: str, data: Mapping[str, Any]) -> str:
-        inserted: list[str] = []
-
-        def mark(text: str) -> str:
-            inserted.append(text)
-            return _MARK.format(len(inserted) - 1)
-
-        rendered = await self._templates.render_async(command, data, parse_result=False, quote=mark)
-        try:
-            words = shlex.split(str(rendered))
-        except ValueError as error:
-            raise InvalidRequest(phrase("the command has a quote that does not end: {text}", text=command)) from error
-        for index in range(len(inserted) - 1, -1, -1):
-            words = [each.replace(_MARK.format(index), inserted[index]) for each in words]
-        return shlex.join(words)
-
-    # --- rest_command ---
+        """Run a command."""
+        ended = await self._commands.run(command, call.data, call.context)
+        return {"stdout": ended.output, "stderr": "", "returncode": ended.code}
 
     async def _rest(self, given: Mapping[str, Any], call: ServiceCall) -> Mapping[str, Any]:
         """Send a request."""

@@ -13,7 +13,7 @@ from hub.core.ids import new_id
 from hub.core.schema import All, Length, Optional, Required, Schema, slug, string
 from hub.core.services import ResponseMode, ServiceCall, ServiceRegistry
 from hub.sessions.keys import cron_key
-from hub.tools.contract import ToolResult
+from hub.tools.contract import ToolResult, ToolUpdate, no_update
 from hub.tools.invoke import ToolCallRequest, invoke_tool
 from hub.tools.registry import ToolRegistry
 
@@ -42,16 +42,26 @@ async def use_tool(
     *,
     redact: Callable[[str], str],
     session_key: str | None = None,
+    update: ToolUpdate = no_update,
 ) -> ToolResult:
     """Use a tool as an agent would, for whoever calls a service.
 
     Args:
         session_key: The conversation that it counts for; that of automations without it.
+        update: Told how it goes on.
     """
     id = new_id()
     key = session_key or cron_key(agent.id, "automation")
     request = ToolCallRequest(
-        id, name, dict(arguments), context.child(), agent.id, key, f"service-{id}", policies=agent.tool_policies
+        id,
+        name,
+        dict(arguments),
+        context.child(),
+        agent.id,
+        key,
+        f"service-{id}",
+        policies=agent.tool_policies,
+        update=update,
     )
     return await invoke_tool(tools, request, redact=redact)
 

@@ -56,6 +56,6 @@ def section_way(domain: str) -> Phrase:
         return _MQTT
     if domain in ("sensor", "binary_sensor", "light", "switch", "cover", "fan", "climate"):
         return phrase("entities with a platform that is not here come by the bridge while Home Assistant runs")
-    if domain in ("command_line", "python_script", "pyscript"):
+    if domain in ("python_script", "pyscript"):
         return phrase("an automation here calls a tool, or fetches a page, by itself")
     return _MORE.get(domain, _BRIDGE)

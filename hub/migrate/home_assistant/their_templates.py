@@ -12,7 +12,7 @@ from hub.config.marks import ConfigList, Mark, place, plain
 from hub.migrate.home_assistant.their_files import TheirHome
 
 TEMPLATE = "template"
-MADE_HERE = (TEMPLATE, "rest")
+MADE_HERE = (TEMPLATE, "rest", "command_line")
 """Sections, and platforms of others, whose items come along as they are."""
 _ENTRIES, _REGISTRY = "core.config_entries", "core.entity_registry"
 _NOT_KEYS = ("template_type", "device_id")
