@@ -46,6 +46,7 @@ LATER: Mapping[tuple[str, str], str] = {
     ("sensor", "integration"): "rates",
     ("sensor", "min_max"): "min_max",
     ("sensor", "statistics"): "sampled",
+    ("sensor", "time_date"): "clock",
     ("utility_meter", ""): "utility_meter",
 }
 """By section and platform: the module here that has them in its `KINDS`, which is imported once one is named."""

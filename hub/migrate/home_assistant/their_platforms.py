@@ -15,7 +15,7 @@ from hub.migrate.home_assistant.their_templates import TheirTemplate
 ENTRIES, REGISTRY = "core.config_entries", "core.entity_registry"
 METER = "utility_meter"
 _SECTIONS = {
-    **dict.fromkeys(("derivative", "history_stats", "integration", "min_max", "statistics"), "sensor"),
+    **dict.fromkeys(("derivative", "history_stats", "integration", "min_max", "statistics", "time_date"), "sensor"),
     **dict.fromkeys(("threshold", "trend"), "binary_sensor"),
 }
 """By the domain of what was made in the browser; of groups, what they say themselves."""

@@ -162,6 +162,33 @@ async def test_items_of_one_name_without_unique_ids_are_two_entities(tmp_path: P
         assert sensors_of(hub) == []
 
 
+async def test_sensors_of_the_clock_follow_it_to_the_minute(tmp_path: Path) -> None:
+    options = ["time", "date", "date_time", "date_time_utc", "date_time_iso", "time_date"]
+    hub = home(tmp_path, {"sensor": [{"platform": "time_date", "display_options": options}]})
+    await hub.start()
+    first = {each: value_of(hub, f"sensor.{each}") for each in options}
+    clock = hub.clock
+    assert isinstance(clock, ManualClock)
+
+    await clock.advance(59)
+    before = value_of(hub, "sensor.time")
+    await clock.advance(1)
+    after = value_of(hub, "sensor.time")
+    await clock.advance(14 * 3600)
+
+    assert first == {
+        "time": "10:00",
+        "date": "2026-03-02",
+        "date_time": "2026-03-02, 10:00",
+        "date_time_utc": "2026-03-02, 09:00",
+        "date_time_iso": "2026-03-02T10:00:00",
+        "time_date": "10:00, 2026-03-02",
+    }
+    assert (before, after) == ("10:00", "10:01")
+    assert value_of(hub, "sensor.date") == "2026-03-03"
+    await hub.stop()
+
+
 async def test_a_service_that_returns_data_returns_that_of_each_entity(tmp_path: Path) -> None:
     days = {"monday": [{"from": "08:00", "to": "24:00"}]}
     async with home(tmp_path, {"schedule": {"office": days, "shop": {}}}) as hub:
