@@ -271,6 +271,19 @@ def _row(name: str, tally: Tally) -> str:
     )
 
 
+def _sentences(whole: Tally) -> str:
+    """Return what the table says, for somebody who did not write it."""
+    loaded, own = whole.loaded, whole.bridged - whole.unpublished
+    return (
+        f"Of {whole.found} automations {_share(loaded, whole.found)} load: they run here as they are (goal: 98 %).\n"
+        "Of those that load, name something that nothing here provides:\n"
+        f"  {_share(whole.alone, loaded):>7}  alone: in a home without a device yet, so that every lamp is missing;\n"
+        f"  {_share(whole.bridged, loaded):>7}  bridged: once their devices are here, by the bridge or MQTT;\n"
+        f"  {_share(own, loaded):>7}  of these*: without those that name only what was made in the browser (helpers,\n"
+        "           persons, rooms, the place), which a published folder leaves out and a real one brings (goal: 3 %)."
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Judge folders and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -289,11 +302,7 @@ def main(arguments: list[str]) -> int:
         print(_row(name, tally), flush=True)
         whole.add(tally)
     print(_row("all", whole))
-    print(
-        "\nloaded: run here as they are. alone: of these, name something that nothing here provides, with no device."
-        "\nbridged: the same, once their devices are here. *: without those that name only what is made in the browser"
-        "\n(helpers, persons, rooms, the place), which a published folder leaves out and a real one brings.\n"
-    )
+    print(f"\n{_sentences(whole)}\n")
     for title, counted in (("refused", whole.refused), ("named, and not provided", whole.missing)):
         print(f"{title}:")
         for reason, count in counted.most_common(given.reasons):
