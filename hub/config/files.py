@@ -41,6 +41,10 @@ def content_hash(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
+CONTAINER = "/config/"
+"""What the home directory is called in configurations that come from Home Assistant's container."""
+
+
 def resolve_name(base: str, name: str) -> str:
     """Return the file that `name` in the file `base` refers to, relative to the home directory.
 
@@ -49,6 +53,8 @@ def resolve_name(base: str, name: str) -> str:
     """
     if not name or "\0" in name:
         raise FileProblem("expected the name of a file")
+    if name.startswith(CONTAINER):
+        base, name = "", name.removeprefix(CONTAINER).lstrip("/") or "."
     if name.startswith(("/", "~")) or "\\" in name:
         raise FileProblem(f"{name} is outside the home directory", "name a file below it, relative to this one")
     joined = posixpath.normpath(posixpath.join(posixpath.dirname(base), name))

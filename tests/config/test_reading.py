@@ -38,6 +38,20 @@ def test_words_of_old_yaml_are_texts_that_a_boolean_takes(checked: Check, word: 
     assert result.config["http"]["compress"] is (word in {"yes", "on"})
 
 
+@pytest.mark.parametrize("tag", ["!include /config/more/a.yaml", "!include_dir_merge_list /config/more/"])
+def test_what_a_container_calls_config_is_the_home(tmp_path: Path, tag: str) -> None:
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "more").mkdir()
+    (tmp_path / "configuration.yaml").write_text("hub:\n  packages: !include_dir_named packages\n")
+    (tmp_path / "packages" / "one.yaml").write_text(f"automation: {tag}\n")
+    (tmp_path / "more" / "a.yaml").write_text("- id: x\n")
+
+    found = load(tmp_path)
+
+    assert found.errors == []
+    assert [dict(each) for each in found.data["automation"]] == [{"id": "x"}]
+
+
 def test_a_text_field_takes_a_number_as_it_was_written(checked: Check) -> None:
     result = checked("lamp: {host: 1.10, pin: 0123}\nhub: {name: 2026-11-21}\n")
 
