@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from hub.sessions.store import SessionStore
 from hub.sessions.transcript_file import TranscriptReading, read_lines
 from hub.sessions.transcript_store import TranscriptFiles
 from hub.storage.homedir import Home
+from tests.databases import rows_of
 
 FILES = pytest.mark.parametrize("form", ["file"], indirect=True)
 TABLE = pytest.mark.parametrize("form", ["table"], indirect=True)
@@ -30,7 +29,5 @@ def stored_transcript(home: Home, form: str, agent_id: str, session_id: str) -> 
     if form == "file":
         path = home.sessions(agent_id) / f"{session_id}.jsonl"
         return read_lines(path.read_bytes() if path.exists() else b"")
-    with closing(sqlite3.connect(home.hub_db)) as connection:
-        select = "SELECT data FROM transcript WHERE session_id = ? ORDER BY seq"
-        rows = connection.execute(select, (session_id,)).fetchall()
+    rows = rows_of(home.hub_db, "SELECT data FROM transcript WHERE session_id = ? ORDER BY seq", (session_id,))
     return read_lines("".join(f"{row[0]}\n" for row in rows).encode())

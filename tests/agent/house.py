@@ -52,7 +52,6 @@ class AgentHouse(HubFixture):
         further: Collection[str] = (),
         form: str = "file",
     ) -> None:
-        self.form = form
         provider = {"api": "openai", "base_url": base_url, "api_key": "sk-test-not-a-secret"}
         section = {
             "default": "test/model",
@@ -70,6 +69,7 @@ class AgentHouse(HubFixture):
             clock=clock,
         )
         self.models.register_api(OPENAI_API, lambda name, config: OpenAIProvider(name, config, self.clock))
+        self.form = "table" if self.db.holds_files else form
         if form == "table":
             self.sessions.transcripts = TranscriptTable(self.db)
         self.runs = self.runner.parts.tasks

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-import sqlite3
 import time
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from subprocess import PIPE
 
@@ -15,6 +13,7 @@ import pytest
 
 from hub.models.contract import Role
 from hub.storage.homedir import Home
+from tests.databases import rows_of
 from tests.lengths import rounds
 from tests.servers.forked import ForkedProcess
 from tests.servers.openai_server import OpenAIServer
@@ -83,11 +82,9 @@ def test_every_message_is_answered_once_or_called_interrupted(
     code = last.stop()
 
     assert code == 0
-    database = sqlite3.connect(tmp_path / "home" / ".storage" / "hub.db")
-    meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
-    rows = dict(database.execute("SELECT id, state FROM runs").fetchall())
-    assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    database.close()
+    database = tmp_path / "home" / ".storage" / "hub.db"
+    meta = dict(rows_of(database, "SELECT key, value FROM meta"))
+    rows = dict(rows_of(database, "SELECT id, state FROM runs"))
     ends = {id: [kind for kind in ("reply", "interrupted") if f"{kind}:{id}" in meta] for id in asked}
     assert {id: kinds for id, kinds in ends.items() if len(kinds) != 1} == {}, rows
     assert set(rows) == set(asked)
@@ -101,8 +98,7 @@ def test_every_message_is_answered_once_or_called_interrupted(
 
 def check_transcripts(home: Home, form: str) -> None:
     """Every tool call has one result, every user's words stand there once, and no line was lost but a torn one."""
-    with closing(sqlite3.connect(home.hub_db)) as database:
-        ids = [row[0] for row in database.execute("SELECT session_id FROM sessions")]
+    ids = [row[0] for row in rows_of(home.hub_db, "SELECT session_id FROM sessions")]
     assert len(ids) == len(SESSIONS)
     for session_id in ids:
         reading = stored_transcript(home, form, "main", session_id)

@@ -33,5 +33,6 @@ async def test_a_message_alone_costs_few_commits(
         await asyncio.sleep(SETTLED_S)
 
     spent = (post.db.status()["commits"] - before) / MESSAGES
-    assert spent < commits + 0.5
+    # What was heard is a row of its own where transcripts are in the database too.
+    assert spent < commits + post.db.holds_files + 0.5
     await post.close()

@@ -65,6 +65,7 @@ async def test_a_fork_keeps_who_said_what_and_stays_tainted(post: Post) -> None:
     assert fork.tainted
 
 
+@pytest.mark.sqlite_only
 async def test_a_fork_that_the_disk_does_not_take_is_not_there(post: Post) -> None:
     sessions = post.sessions
     source = await sessions.ensure(MAIN, person="me")

@@ -63,7 +63,7 @@ async def test_a_message_to_a_stale_conversation_begins_another(
     assert "boiler" in kept
     assert "good morning" in said_to_model(openai_server)
     assert "boiler" not in said_to_model(openai_server)
-    assert len(list(post.home.sessions("main").glob("*.jsonl"))) == 2
+    assert len(await post.sessions.transcripts.agents_by_id()) == 2
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hub.sessions.transcript_store import TranscriptFiles, TranscriptStore
 from hub.sessions.transcript_table import TranscriptTable
 from hub.storage.database import Database
 from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 async def db(home: Home) -> AsyncIterator[Database]:
-    db = Database(home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
+    db = make_database(home.hub_db, synchronous="NORMAL")
     await db.open()
     yield db
     await db.close()

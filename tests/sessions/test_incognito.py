@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from hub.core.clock import ManualClock
 from hub.core.context import Authority
 from hub.core.events import EventBus
+from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.memory.scope import NOBODY
 from hub.models.contract import user_message
@@ -28,6 +29,14 @@ from tests.until import LIMIT_S
 
 MAIN = main_key("main")
 SECRET = incognito_key("main", "1", "webchat")
+
+
+TABLES = ("inbox", "outbox", "runs", "approvals", "idempotency", "system_events", "sessions", "transcript")
+
+
+def all_rows(connection: SqlConnection) -> list[Any]:
+    """Return all rows with words in them."""
+    return [connection.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES]
 
 
 class Rig:
@@ -48,7 +57,7 @@ class Rig:
         self.kept.keep(key, "read", word, trusted=True)
         now_ms = int(self.clock.time() * 1_000)
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: SqlConnection) -> None:
             connection.execute(
                 "INSERT INTO inbox(id, channel, account, account_id, peer, message_id, received_ms, state,"
                 " session_key, message) VALUES (?, 'webchat', '', '', '', ?, ?, 'done', ?, ?)",
@@ -60,12 +69,12 @@ class Rig:
                 (f"r-{key}-{word}", key, now_ms, word),
             )
 
-        await self.db.write(write)  # type: ignore[arg-type]
+        await self.db.write(write)
 
     async def left(self) -> set[str]:
         """Return which words are left, in any file of the home or any row of the database."""
         assert await self.tasks.drain(timeout_s=LIMIT_S)
-        dump = await self.db.read(lambda connection: "\n".join(connection.iterdump()))  # type: ignore[attr-defined]
+        dump = str(await self.db.read(all_rows))
         files = [path.read_bytes() for path in self.home.path.rglob("*") if path.is_file() and ".db" not in path.name]
         words = {"platypus", "quagga", "boiler"}
         return {each for each in words if each in dump or any(each.encode() in data for data in files)}

@@ -22,9 +22,8 @@ from hub.sessions.keys import direct_key, main_key
 from hub.sessions.store import SessionStore
 from hub.sessions.transcript_store import IN_THREAD_BYTES, StoredKind
 from hub.sessions.transcript_table import TranscriptTable
-from hub.storage.database import Database
 from hub.storage.homedir import Home
-from hub.storage.migrations import HUB_MIGRATIONS
+from tests.databases import make_database
 from tests.transcripts import FILES, transcript_file
 from tests.until import LIMIT_S
 
@@ -39,7 +38,7 @@ class World:
         self.form = form
         self.home.create()
         self.clock = ManualClock()
-        self.db = Database(self.home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
+        self.db = make_database(self.home.hub_db, synchronous="NORMAL")
         self.bus = EventBus(TaskOwner("test"))
         self.told: list[tuple[str, str]] = []
         self.bus.listen("session_changed", self._hear)
@@ -140,6 +139,7 @@ async def test_usage_adds_up_and_is_written_behind(world: World) -> None:
     assert (session.usage, session.turns, session.context_tokens) == (Usage(11, 6, cost_usd=0.75), 3, 15)
 
 
+@pytest.mark.sqlite_only
 async def test_what_is_noted_of_a_session_within_a_moment_is_written_once(world: World) -> None:
     store = await world.store()
     await store.ensure(MAIN)

@@ -35,6 +35,7 @@ from hub.sessions.transcript_store import TranscriptStore
 from hub.storage.database import Database
 from hub.storage.errors import QueryFailed
 from hub.storage.homedir import Home
+from tests.databases import rows_of
 from tests.transcripts import FILES, TABLE
 
 KEY = "agent:main:main"
@@ -225,6 +226,7 @@ async def test_secrets_do_not_reach_the_disk(opened: Open, home: Home) -> None:
     (stored,) = await transcript.append(message_entry(message, 1))
 
     stored_bytes = b"".join(file.read_bytes() for file in home.path.rglob("*") if file.is_file())
+    stored_bytes += str(rows_of(home.hub_db, "SELECT data FROM transcript")).encode()
     assert b"hunter2" not in stored_bytes
     assert b"it is ***" in stored_bytes
     assert stored.message is not None
