@@ -23,7 +23,7 @@ class Chime(Enum):
     """Something failed."""
     ANNOUNCE = ((784.0, 0.15), (988.0, 0.15), (784.0, 0.2))
     """Something is said that nobody asked for."""
-    RING = ((988.0, 0.12), (0.0, 0.08), (988.0, 0.12), (0.0, 0.08), (988.0, 0.12), (0.0, 0.6))
+    RING = ((988.0, 0.12), (0.0, 0.08), (988.0, 0.12), (0.0, 0.08), (988.0, 0.12), (0.0, 0.25))
     """A timer has ended; repeated until somebody stops it."""
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hub.agent.component.agents import AgentsComponent
 from hub.automation.schedule.timetable import Timetable
 from hub.core.component import Component
+from hub.core.errors import Unavailable
+from hub.core.phrases import phrase
 from hub.core.stages import Stage
 from hub.entities.component import EntitiesComponent
 from hub.entities.entities import HomeEntities
@@ -219,10 +221,14 @@ class RoomsComponent(Component):
                 bus=base.bus,
                 clock=base.clock,
                 tasks=satellites.tasks,
+                announce=self._announce,
                 zone=base.zone,
                 area=self._area,
+                snooze_minutes=satellites.snooze_minutes,
             )
         )
+        satellites.ring_answered = self._timers.heard
+        self._timers.register()
         recordings = Recordings(base.home.path, self._egress)
         announcements = Announcements(satellites, entities.entities, entities.targets, services, recordings)
         announcements.register()
@@ -238,6 +244,18 @@ class RoomsComponent(Component):
         for each in tools.tools():
             self._tools.tools.register(each)
         satellites.tasks.spawn(self._timers.open(), name="timers of satellites")
+
+    async def _announce(self, entity_id: str, text: str) -> None:
+        """Say a text on the satellite of another hub, which is an entity here.
+
+        Raises:
+            Unavailable: It is away, or cannot.
+        """
+        handle = self._entities.entities.get(entity_id)
+        announce = handle.commands.get("announce") if handle is not None and handle.is_available else None
+        if announce is None:
+            raise Unavailable(phrase("{name} cannot be reached", name=entity_id))
+        await announce({"message": text})
 
     def _area(self, id: str | None) -> str | None:
         area = self._entities.entities.registry.areas.get(id or "")

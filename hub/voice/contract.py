@@ -314,6 +314,20 @@ class Satellites(Protocol):
         """
         ...
 
+    async def overhear(self, id: str, window_s: float) -> str:
+        """Listen between two rings, without a wake word; return what was said, empty for nothing.
+
+        Args:
+            id: The satellite.
+            window_s: How long it is waited for somebody to begin to speak.
+
+        Raises:
+            NotFound: There is no such satellite.
+            Unavailable: It is away, or listens only after its wake word.
+            HubError: What hears failed.
+        """
+        ...
+
     async def show_timer(self, id: str, change: TimerChange, timer: TimerView) -> None:
         """Show a timer on the device, if it is there and shows timers. Never raises."""
         ...

@@ -24,11 +24,10 @@ from hub.voice.wake import SoundStream
 
 _log = logging.getLogger(__name__)
 
-SILENCE_S = 8.0
-"""Nobody speaks any more who has not begun to."""
 STALLED_S = 4.0
 """A device that sends nothing for so long while somebody speaks sends no more."""
-LONGEST_S = 70.0
+RING_WORDS_S = 4.0
+"""What is said to something that rings is no longer than that."""
 ANSWER_S = 90.0
 """What takes longer is said when it comes."""
 BEFORE_MS = 1_500
@@ -83,6 +82,7 @@ class SatelliteLine:
         self._note = ""
         self._awaited: Turn | None = None
         self._rings = False
+        self._between: Turn | None = None
         self._wake: SoundStream | None = None
         self._judge: SoundStream | None = None
         self._listens_for: tuple[Any, ...] = ()
@@ -95,11 +95,13 @@ class SatelliteLine:
         if is_stop(word):
             self.stop()
             return
-        self._home.fire_stopped(self.info.id)
         if (awaited := self._awaited) is not None:  # it was asked to listen, and begins to
             self._awaited = None
+            if not awaited.is_between_rings:
+                self._home.fire_stopped(self.info.id)
             self._begin(awaited)
             return
+        self._home.fire_stopped(self.info.id)
         if (turn := self.turn) is not None and turn.is_listening and turn.is_follow_up and not turn.is_speech:
             turn.wake_word = word
             return
@@ -214,6 +216,12 @@ class SatelliteLine:
         return [each for each in (self._paused, self.turn) if each is not None]
 
     @property
+    def is_overhearing(self) -> bool:
+        """Whether it listens between two rings."""
+        between = self._between or self.turn
+        return between is not None and between.is_between_rings and between.is_listening
+
+    @property
     def language(self) -> str | None:
         """What is spoken there."""
         return self.settings.language or self.info.language or self._home.language_of(self.settings.person)
@@ -261,6 +269,20 @@ class SatelliteLine:
         if self.turn is None and not self.mouth.is_busy:
             self._silent()
 
+    async def overhear(self, window_s: float) -> str:
+        """Listen between two rings; see `Satellites.overhear`."""
+        turn = self._new_turn(None)
+        turn.is_between_rings, turn.patience_s, turn.longest_s = True, window_s, window_s + RING_WORDS_S
+        if self.info.always_sends:  # its wake word is listened for meanwhile
+            said = await self._overheard(turn)
+            return await self._text_of(said) if isinstance(said, bytes) and said else ""
+        turn.question = asyncio.get_running_loop().create_future()
+        try:
+            await self.listen(turn)
+            return await turn.question
+        finally:
+            turn.hear(None)
+
     async def listen(self, turn: Turn) -> None:
         """Let the device listen, and begin a turn.
 
@@ -268,7 +290,7 @@ class SatelliteLine:
             HubError: It cannot.
         """
         self._awaited = turn
-        turn.is_follow_up = True
+        turn.is_follow_up = not turn.is_between_rings  # who touches the device then begins a turn
         try:
             await self.satellite.listen()
         finally:
@@ -351,6 +373,10 @@ class SatelliteLine:
                 self._home.abort(paused.run_id)
             self._home.fire_stopped(self.info.id)
             return Outcome.ANSWERED
+        if (told := await self._home.answer_ring(self.info.id, text)) is not None:
+            turn.answer.append(told)
+            await self.mouth.say(told, self.language).ended
+            return Outcome.ANSWERED
         await self._ask(turn)
         return Outcome.FAILED if turn.error else Outcome.ANSWERED
 
@@ -358,10 +384,10 @@ class SatelliteLine:
         """Return what was said, when it has ended, as the device says or as is heard."""
         while not turn.said.done():
             now = self._clock.monotonic()
-            quiet_s = self._fed_at + STALLED_S if turn.is_speech else turn.began + SILENCE_S
-            left_s = min(quiet_s, turn.began + LONGEST_S) - now
+            quiet_s = self._fed_at + STALLED_S if turn.is_speech else turn.began + turn.patience_s
+            left_s = min(quiet_s, turn.began + turn.longest_s) - now
             if left_s <= 0:
-                self.end()
+                turn.hear(bytes(self._fed) if turn.is_speech else None)
                 break
             sleeping = asyncio.ensure_future(self._clock.sleep(left_s))
             try:
@@ -369,6 +395,16 @@ class SatelliteLine:
             finally:
                 sleeping.cancel()
         return turn.said.result()
+
+    async def _overheard(self, turn: Turn) -> bytes | str | None:
+        """Return what is said beside what a device sends anyway, without a turn."""
+        self._between, self._fed_at = turn, turn.began
+        self._segmenter = Segmenter(self.settings.silence_ms, noise=self._segmenter.noise)
+        self._fed.clear()
+        try:
+            return await self._listened(turn)
+        finally:
+            self._between = None
 
     async def _text_of(self, samples: bytes) -> str:
         return await self._home.engines.text_of(samples, self.settings, self.language)
@@ -401,7 +437,7 @@ class SatelliteLine:
     async def _fail(self, turn: Turn, error: HubError) -> None:
         """Tell who stands there that it failed, aloud if that can be."""
         _log.warning("%s: %s", self.info.id, error.message)
-        is_here = self.is_connected and turn in self.going
+        is_here = self.is_connected and turn in self.going and not turn.is_between_rings
         self._finish(turn, Outcome.FAILED, error.message)
         if is_here:
             if self.settings.sounds:
@@ -434,6 +470,8 @@ class SatelliteLine:
                 self._become(Stage.IDLE, error)
             elif outcome in (Outcome.SILENCE, Outcome.NOISE):
                 self._go_on()
+        if turn.is_between_rings:
+            return
         self._mark(turn, "done", outcome=outcome.value, **({"error": error} if error else {}))
         self._home.keep(turn)
 
@@ -496,6 +534,11 @@ class SatelliteLine:
         saying = self.mouth.saying
         self._segmenter.floor = max(QUIETEST, LOUDER * self._echo) if saying is not None else QUIETEST
         for each in self._segmenter.feed(samples):
+            if (between := self._between) is not None:
+                self._fed_at, between.is_speech = self._clock.monotonic(), True
+                if not isinstance(each, SpeechBegan):
+                    between.hear(each.sound)
+                continue
             if not isinstance(each, SpeechBegan):
                 continue
             if saying is None or saying.run_id is None or not self.settings.barge_in:
@@ -565,7 +608,8 @@ class SatelliteLine:
         self._tasks.spawn(play(), name="chime")
 
     def _become(self, stage: Stage, text: str = "") -> None:
-        self.stage = stage
+        is_ring = self._rings and (self.turn is None or self.turn.is_between_rings)
+        self.stage = Stage.RESPONDING if is_ring else stage
         self._home.show(self)
         self._show_there(stage, text)
 
@@ -577,7 +621,8 @@ class SatelliteLine:
             self._tell(turn, stage, about)
 
     def _tell(self, turn: Turn, stage: str, about: dict[str, Any]) -> None:
-        self._home.tell(self, turn, stage, about)
+        if not turn.is_between_rings:
+            self._home.tell(self, turn, stage, about)
 
     def _choose_wake_words(self) -> None:
         words, satellite = self.settings.wake_words, self.satellite

@@ -36,6 +36,9 @@ class LineHome(Protocol[LineT_contra]):
     def fire_stopped(self, id: str) -> None:
         """Tell that what sounds there is to end."""
 
+    async def answer_ring(self, id: str, text: str) -> str | None:
+        """Put off what has just rung at a satellite, if a text says so; return what is said to that."""
+
     def keep(self, turn: Turn) -> None:
         """Keep a turn that has ended."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,7 @@ from hub.voice.contract import (
     CanShowTimers,
     Line,
     Satellite,
+    SatelliteInfo,
     SatelliteView,
     Sound,
     SpeechHeard,
@@ -55,6 +56,7 @@ WINDOW_S = 0.5
 JUDGED_S = 0.2
 """For so long after the first has heard speech they are compared."""
 _LOOK_S = 0.1
+_ANYWHERE = SatelliteInfo("anywhere", "", "")
 SPOKEN = (
     "What the person says comes from the voice satellite “{name}”{room}, and your answer is spoken there. Answer in "
     "one or two short sentences as one speaks, without Markdown, lists, tables, code or addresses."
@@ -112,6 +114,8 @@ class SatelliteRegistry:
         self._is_joined = False
         self.furnish: Callable[[], None] | None = None
         """Called with the first satellite: it brings what a home with satellites has."""
+        self.ring_answered: Callable[[str, str], Awaitable[str | None]] | None = None
+        """Takes what was said at a satellite to what has just rung there; see `SatelliteTimers.heard`."""
         self._over: dict[str, SatelliteLine] = {}
         parts.bus.listen("run_finished", self._run_finished)
         for each in MESSAGE_ENDS:
@@ -190,6 +194,12 @@ class SatelliteRegistry:
         turn.prompt = "\n\n".join([f"You have just said there: “{text}”", *filter(None, [extra_system_prompt])])
         await line.listen(turn)
 
+    async def overhear(self, id: str, window_s: float) -> str:
+        """Listen for a moment between two rings; see `Satellites.overhear`."""
+        line = self._line(id)
+        line.require_connected()
+        return await line.overhear(window_s)
+
     async def show_timer(self, id: str, change: TimerChange, timer: TimerView) -> None:
         """Show a timer on the device, if it is there and shows timers."""
         line = self._lines.get(id)
@@ -200,6 +210,11 @@ class SatelliteRegistry:
         """Return what is spoken at a satellite."""
         line = self._lines.get(id)
         return (line.language if line is not None else None) or self.parts.language()
+
+    def snooze_minutes(self, id: str) -> int:
+        """Return by how much a ring at a satellite is put off where nobody says it."""
+        line = self._lines.get(id)
+        return line.settings.snooze_minutes if line is not None else self.settings.of(_ANYWHERE).snooze_minutes
 
     def ring(self, id: str, *, is_ringing: bool) -> None:
         """Note that it rings there; see `Satellites.ring`."""
@@ -254,6 +269,10 @@ class SatelliteRegistry:
     def fire_stopped(self, id: str) -> None:
         """Tell that what sounds there is to end."""
         self.parts.bus.fire(EVENT_STOPPED, {"satellite": id})
+
+    async def answer_ring(self, id: str, text: str) -> str | None:
+        """Put off what has just rung at a satellite, if a text says so; return what is said to that."""
+        return await self.ring_answered(id, text) if self.ring_answered is not None else None
 
     def keep(self, turn: Turn) -> None:
         """Keep a turn that has ended."""

@@ -49,6 +49,9 @@ _KEYS: Mapping[Any, Any] = {
     Optional("silence_ms", description="Milliseconds of silence that end what is said; 700 if omitted."): All(
         integer, Range(min=200, max=5_000)
     ),
+    Optional("snooze_minutes", description="By how much “snooze” puts off what rings there; 5 if omitted."): All(
+        integer, Range(min=1, max=60)
+    ),
 }
 
 

@@ -31,6 +31,7 @@ class SatelliteSettings(Struct, frozen=True):
         area: Id or name of its room, in place of that of its device.
         personal: Whether what belongs to one person is told there; None is where the device itself is a person's.
         silence_ms: Silence that ends what is said.
+        snooze_minutes: By how much a ring is put off where nobody says it.
         vad: What tells speech from silence: auto is a model where there is one, energy how loud it is.
     """
 
@@ -49,6 +50,7 @@ class SatelliteSettings(Struct, frozen=True):
     area: str | None = None
     personal: bool | None = None
     silence_ms: int = 700
+    snooze_minutes: int = 5
     vad: str = "auto"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable
-from datetime import datetime, tzinfo
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import tzinfo
 
 import msgspec
 from msgspec import Struct
@@ -17,69 +17,42 @@ from hub.automation.schedule.timetable import ScheduledEntry, Timetable
 from hub.core.clock import Clock
 from hub.core.context import system_context
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound
-from hub.core.events import Event, EventBus
+from hub.core.events import EventBus, Unsubscribe
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
-from hub.core.plain_words import is_plain
-from hub.core.services import ServiceRegistry
-from hub.core.slugs import object_id
+from hub.core.schema import All, Length, Optional, Range, Schema, number, string
+from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.sql import SqlConnection
 from hub.core.tasks import TaskOwner
 from hub.messaging.texts import say
 from hub.storage.database import Database
-from hub.voice.chimes import Chime, chime
-from hub.voice.contract import EVENT_STOPPED, Satellites, SatelliteView, TimerChange, TimerView
+from hub.voice.contract import Satellites, TimerChange
+from hub.voice.ring_words import SNOOZE_LIMIT_MIN, RingAnswer, ring_answer
+from hub.voice.ringing import Ringer, RingerParts
+from hub.voice.timer import Repetition, SatelliteTimer, amount
 
 EVENT_TIMER = "voice_timer"
 """A timer of a satellite changed: `change` (started, updated, cancelled, finished), `id`, `satellite`, `name`."""
 TIMERS_LIMIT = 100
 """Of the home."""
 LONGEST_S = 7 * 86_400.0
-RING_ROUNDS = 90
-"""About two minutes; then it is said once more, and no longer."""
-GRACE_S = 20
-"""How long a satellite that is away, as all are at a start, is waited for before another place is looked for."""
 LATE_S = 30.0
 """From when on it is said that it rings late."""
+RECENT_S = 300.0
+"""So long after a timer has rung it can still be put off, or its ring be meant by "cancel the alarm"."""
+
+SNOOZE = Schema(
+    {
+        Optional("entity_id", description="The satellite; all that ring without it."): All(
+            string, Length(min=1, max=255)
+        ),
+        Optional("minutes", description="By how much; what is set for the satellite without it."): All(
+            number, Range(min=1, max=SNOOZE_LIMIT_MIN)
+        ),
+    }
+)
 
 _log = logging.getLogger(__name__)
-
-
-class SatelliteTimer(Struct, frozen=True):
-    """A timer, or an alarm.
-
-    Attributes:
-        satellite: Where it was set.
-        name: What it is called; empty for none.
-        total_s: How long it was to run, seconds.
-        begun_at: Seconds since the epoch.
-        ends_at: Seconds since the epoch; None while it is paused.
-        left_s: What was left when it was paused, seconds.
-        is_alarm: Whether it was set for a time of day.
-        area: Name of the room where it was set.
-        person: Whose it is, if that is known.
-        language: What was spoken.
-    """
-
-    id: str
-    satellite: str
-    name: str
-    total_s: float
-    begun_at: float
-    ends_at: float | None
-    left_s: float = 0.0
-    is_alarm: bool = False
-    area: str | None = None
-    person: str | None = None
-    language: str = "en"
-
-    def left(self, now: float) -> float:
-        """Return how long it still runs, seconds."""
-        return self.left_s if self.ends_at is None else max(0.0, self.ends_at - now)
-
-    def view(self, now: float) -> TimerView:
-        """Return it as devices show it."""
-        return TimerView(self.id, self.name, round(self.total_s), round(self.left(now)), self.ends_at is not None)
 
 
 class TimerDependencies(Struct, frozen=True):
@@ -87,8 +60,10 @@ class TimerDependencies(Struct, frozen=True):
 
     Attributes:
         services: Tell a person in a chat.
+        announce: Says a text on the satellite of another hub, by its entity here.
         zone: Returns the home's time zone.
         area: Returns the name of an area.
+        snooze_minutes: Returns by how much a ring at a satellite is put off.
     """
 
     satellites: Satellites
@@ -98,8 +73,10 @@ class TimerDependencies(Struct, frozen=True):
     bus: EventBus
     clock: Clock
     tasks: TaskOwner
+    announce: Callable[[str, str], Awaitable[None]]
     zone: Callable[[], tzinfo]
     area: Callable[[str | None], str | None]
+    snooze_minutes: Callable[[str], int]
 
 
 class SatelliteTimers:
@@ -109,8 +86,18 @@ class SatelliteTimers:
         self._needs = needs
         self._timers: dict[str, SatelliteTimer] = {}
         self._entries: dict[str, ScheduledEntry] = {}
-        self._ringing: dict[str, _Ringing] = {}
-        self._forget = needs.bus.listen(EVENT_STOPPED, self._on_stopped)
+        self._rang: dict[str, tuple[SatelliteTimer, float]] = {}
+        parts = RingerParts(
+            satellites=needs.satellites,
+            services=needs.services,
+            bus=needs.bus,
+            clock=needs.clock,
+            tasks=needs.tasks,
+            announce=needs.announce,
+            zone=needs.zone,
+            area=needs.area,
+        )
+        self._ringer = Ringer(parts, self._over)
 
     async def open(self) -> None:
         """Load the timers; those that ended meanwhile ring now, and say so."""
@@ -123,16 +110,14 @@ class SatelliteTimers:
             except msgspec.DecodeError:
                 _log.exception("a timer of a satellite cannot be read and is left out: %.200s", data)
                 continue
-            self._timers[timer.id] = timer
+            self._timers[timer.id] = timer = self._in_this_zone(timer)
             self._arm(timer)
 
     def close(self) -> None:
         """Stop waiting; the timers stay on disk, and one that rings begins again at the next start."""
-        self._forget()
         for entry in self._entries.values():
             entry()
-        for each in self._ringing.values():
-            each.task.cancel()
+        self._ringer.close()
 
     def all(self) -> list[SatelliteTimer]:
         """Return all timers, those that end first before others."""
@@ -141,27 +126,64 @@ class SatelliteTimers:
 
     def is_ringing(self, timer: SatelliteTimer) -> bool:
         """Whether it rings now."""
-        return timer.id in self._ringing
+        return self._ringer.is_ringing(timer)
+
+    def rung(self) -> list[SatelliteTimer]:
+        """Return what has rung a little while ago and is neither put off nor done with, the last first."""
+        since = self._needs.clock.time() - RECENT_S
+        self._rang = {id: each for id, each in self._rang.items() if each[1] >= since}
+        return [timer for timer, _ in reversed(self._rang.values())]
+
+    def can_snooze(self) -> list[SatelliteTimer]:
+        """Return what rings, is put off, or has rung a little while ago."""
+        rung = {each.id: each for each in self.rung()}
+        here = [each for each in self.all() if self.is_ringing(each) or each.is_snoozed or each.id in rung]
+        return here + [each for id, each in rung.items() if id not in self._timers]
+
+    def register(self) -> Unsubscribe:
+        """Register the service `voice.snooze`; returns what removes it."""
+        return self._needs.services.register(
+            "voice",
+            "snooze",
+            self._snooze_service,
+            SNOOZE,
+            ResponseMode.NONE,
+            AgentRule.ALLOW,
+            description="Put off what rings at voice satellites, or has just rung",
+        )
+
+    async def _snooze_service(self, call: ServiceCall) -> None:
+        entity = call.data.get("entity_id")
+        places = (entity, str(entity).removeprefix("assist_satellite."))
+        meant = [each for each in self.can_snooze() if entity is None or each.satellite in places]
+        if not meant:
+            raise NotFound("nothing rings there, and nothing has rung there in the last five minutes")
+        for each in meant:
+            await self.snooze(each, call.data.get("minutes"))
 
     async def start(
         self,
         satellite: str,
-        ends_at: float,
+        ends_at: float | None,
         *,
         name: str = "",
         is_alarm: bool = False,
+        area: str | None = None,
         person: str | None = None,
         language: str = "en",
+        repeats: Repetition | None = None,
     ) -> SatelliteTimer:
         """Set a timer; it is on disk when this returns.
 
         Args:
-            satellite: Where it rings.
-            ends_at: Seconds since the epoch.
+            satellite: Where it rings: a satellite, the entity of another hub's, or nothing, which tells in a chat.
+            ends_at: Seconds since the epoch; None with `repeats`.
             name: What it is called.
             is_alarm: Whether a time of day was said.
+            area: Name of the room; that of the satellite without it.
             person: Whose it is.
             language: What was spoken.
+            repeats: When it rings again and again.
 
         Raises:
             NotFound: There is no such satellite.
@@ -169,22 +191,28 @@ class SatelliteTimers:
             LimitExceeded: There are too many.
         """
         view = self._needs.satellites.get(satellite)
-        if view is None:
+        if view is None and satellite and "." not in satellite:
             raise NotFound(f"there is no satellite {satellite!r}")
         if len(self._timers) >= TIMERS_LIMIT:
             raise LimitExceeded(f"there are {TIMERS_LIMIT} timers already; cancel some")
         now = self._needs.clock.time()
+        if repeats is not None:
+            ends_at = repeats.next_after(now, self._needs.zone())
+        elif ends_at is None or not 0 < ends_at - now <= LONGEST_S:
+            raise _out_of_range()
         timer = SatelliteTimer(
             new_id(),
             satellite,
             name,
-            _checked(ends_at - now),
+            ends_at - now,
             now,
             ends_at,
             is_alarm=is_alarm,
-            area=self._needs.area(view.area_id),
+            area=area or (self._needs.area(view.area_id) if view is not None else None),
             person=person,
             language=language,
+            repeats=repeats,
+            after=now,
         )
         await self._put(timer, TimerChange.STARTED)
         return timer
@@ -193,21 +221,46 @@ class SatelliteTimers:
         """Let a timer run longer, or shorter by a negative number of seconds; one that rings runs again.
 
         Raises:
-            InvalidRequest: Nothing would be left, or more than a week.
+            InvalidRequest: Nothing would be left, or more than a week; it is an alarm that repeats.
         """
-        now = self._needs.clock.time()
-        left = _checked(timer.left(now) + delta_s)
-        await self._silence(timer)
+        now, is_ringing = self._needs.clock.time(), self.is_ringing(timer)
+        if timer.repeats is not None and not (is_ringing or timer.is_snoozed):
+            raise InvalidRequest("it repeats: give the time of day that it rings at from now on")
+        left = timer.left(now) + delta_s
+        if not 0 < left <= LONGEST_S:
+            raise _out_of_range()
+        await self._ringer.silence(timer)
         total = max(left, timer.total_s + delta_s)
         if timer.ends_at is None:
             changed = replace(timer, total_s=total, left_s=left)
         else:
-            changed = replace(timer, total_s=total, ends_at=now + left)
+            changed = replace(timer, total_s=total, ends_at=now + left, is_snoozed=timer.is_snoozed or is_ringing)
         await self._put(changed, TimerChange.UPDATED)
         return changed
 
+    async def move(
+        self, timer: SatelliteTimer, ends_at: float | None, repeats: Repetition | None = None
+    ) -> SatelliteTimer:
+        """Let an alarm ring at another time, or at other times again and again; arguments as for `start`.
+
+        Raises:
+            InvalidRequest: It is no alarm, or the time has passed or is more than a week off.
+        """
+        now = self._needs.clock.time()
+        if not timer.is_alarm:
+            raise InvalidRequest("it is a timer, not an alarm: say how much longer or shorter it runs")
+        if repeats is not None:
+            moved = self._next(timer, repeats, now)
+        elif ends_at is not None and 0 < ends_at - now <= LONGEST_S:
+            moved = replace(timer, begun_at=now, total_s=ends_at - now, ends_at=ends_at, repeats=None, is_snoozed=False)
+        else:
+            raise _out_of_range()
+        await self._ringer.silence(timer)
+        await self._put(moved, TimerChange.UPDATED)
+        return moved
+
     async def pause(self, timer: SatelliteTimer) -> SatelliteTimer:
-        """Hold a timer; one that is held stays so.
+        """Hold a timer, or switch an alarm off; one that is held stays so.
 
         Raises:
             InvalidRequest: It rings already.
@@ -216,23 +269,82 @@ class SatelliteTimers:
             raise InvalidRequest("it has ended; cancel it to stop its ring")
         if timer.ends_at is None:
             return timer
-        held = replace(timer, ends_at=None, left_s=timer.left(self._needs.clock.time()))
+        held = replace(timer, ends_at=None, left_s=timer.left(self._needs.clock.time()), is_snoozed=False)
         await self._put(held, TimerChange.UPDATED)
         return held
 
     async def resume(self, timer: SatelliteTimer) -> SatelliteTimer:
-        """Let a timer run on."""
+        """Let a timer run on, or an alarm ring again at its time."""
         if timer.ends_at is not None:
             return timer
-        running = replace(timer, ends_at=self._needs.clock.time() + timer.left_s)
+        now = self._needs.clock.time()
+        if timer.repeats is not None:
+            running = self._next(timer, timer.repeats, now)
+        else:
+            running = replace(timer, ends_at=now + timer.left_s)
         await self._put(running, TimerChange.UPDATED)
         return running
 
-    async def cancel(self, timer: SatelliteTimer) -> None:
-        """Remove a timer; one that rings is silent from now on."""
-        await self._silence(timer)
+    async def snooze(self, timer: SatelliteTimer, minutes: float | None = None) -> SatelliteTimer:
+        """Let one that rings, or rang a little while ago, ring again later.
+
+        Args:
+            timer: What rings, or one of `rung`.
+            minutes: How much later; what is set for its satellite without it.
+        """
+        await self._ringer.silence(timer)
+        self._rang.pop(timer.id, None)
+        now, delay_s = self._needs.clock.time(), 60.0 * (minutes or self._needs.snooze_minutes(timer.satellite))
+        later = replace(timer, ends_at=now + delay_s, is_snoozed=True)
+        await self._put(later, TimerChange.STARTED)
+        return later
+
+    async def skip(self, timer: SatelliteTimer) -> SatelliteTimer:
+        """Leave out the next time of an alarm that repeats; one that rings, or is put off, is silent until then.
+
+        Raises:
+            InvalidRequest: It does not repeat.
+        """
+        if timer.repeats is None:
+            raise InvalidRequest("it rings once only: cancel it")
+        was_on = timer.ends_at is not None and not timer.is_snoozed and not self.is_ringing(timer)
+        await self._ringer.silence(timer)
+        now = self._needs.clock.time()
+        later = self._next(timer, timer.repeats, timer.ends_at if was_on and timer.ends_at else now)
+        self._rang.pop(timer.id, None)
+        await self._put(later, TimerChange.UPDATED)
+        return later
+
+    async def cancel(self, timer: SatelliteTimer, *, is_whole: bool = False) -> SatelliteTimer | None:
+        """Remove a timer; one that rings is silent from now on.
+
+        Args:
+            timer: What is meant.
+            is_whole: Remove an alarm that repeats even where only its ring may be meant.
+
+        Returns:
+            The alarm that goes on: one that repeats and rings, is put off or has just rung is only silenced.
+        """
+        was_ringing = self.is_ringing(timer)
+        await self._ringer.silence(timer)
+        has_rung = self._rang.pop(timer.id, None) is not None or timer.is_snoozed or was_ringing
+        if timer.repeats is not None and has_rung and not is_whole:
+            return await self._settle(timer)
         await self._remove(timer)
         await self._tell(timer, TimerChange.CANCELLED)
+        return None
+
+    async def heard(self, satellite: str, text: str) -> str | None:
+        """Put off what has just rung at a satellite, if a text says so; return what is said to that."""
+        answer = ring_answer(text)
+        there = next((each for each in self.rung() if each.satellite == satellite), None)
+        if answer is None or not answer.is_snooze or there is None:
+            return None
+        return self._snoozed_text(await self.snooze(self._timers.get(there.id, there), answer.minutes))
+
+    def _snoozed_text(self, timer: SatelliteTimer) -> str:
+        left = amount(timer.left(self._needs.clock.time()), timer.language)
+        return say("alarm.snoozed", timer.language, amount=left)
 
     # --- keeping ---
 
@@ -281,165 +393,49 @@ class SatelliteTimers:
                 catch_up=CatchUp.LAST,
             )
 
+    # --- what repeats ---
+
+    def _next(self, timer: SatelliteTimer, repeats: Repetition, after: float) -> SatelliteTimer:
+        """Return an alarm as it waits for its next time after an instant."""
+        now = self._needs.clock.time()
+        ends = repeats.next_after(max(after, now), self._needs.zone())
+        return replace(
+            timer, begun_at=now, total_s=ends - now, ends_at=ends, repeats=repeats, after=after, is_snoozed=False
+        )
+
+    def _in_this_zone(self, timer: SatelliteTimer) -> SatelliteTimer:
+        """Return an alarm that repeats as the clocks of the home show it now: its zone may be another one."""
+        now = self._needs.clock.time()
+        if timer.repeats is None or timer.is_snoozed or timer.ends_at is None or timer.ends_at <= now:
+            return timer
+        return replace(timer, ends_at=timer.repeats.next_after(max(timer.after, now), self._needs.zone()))
+
     # --- ringing ---
 
     def _on_due(self, timer: SatelliteTimer, due: Due) -> None:
-        ringing = _Ringing(timer.satellite)
-        ringing.task = self._needs.tasks.spawn(
-            self._ring(timer, ringing, is_late=due.now - due.planned > LATE_S), name=f"ring the timer {timer.id}"
-        )
-        self._ringing[timer.id] = ringing
-
-    async def _ring(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> None:
         self._fire(timer, TimerChange.FINISHED)
-        try:
-            if not await self._ring_in_room(timer, ringing, is_late=is_late):
-                await self._tell_in_chat(timer, is_late=is_late)
-        finally:
-            self._ringing.pop(timer.id, None)
-        if self._timers.get(timer.id) is timer:
+        self._ringer.ring(timer, is_late=due.now - due.planned > LATE_S)
+
+    async def _over(self, timer: SatelliteTimer, answer: RingAnswer | None) -> None:
+        """Put off what has rung, or wait for its next time, or forget it."""
+        if self._timers.get(timer.id) is not timer:
+            return
+        if answer is not None and answer.is_snooze:
+            text = self._snoozed_text(await self.snooze(timer, answer.minutes))
+            with suppress(HubError):  # it has rung there: who put it off hears so
+                await self._needs.satellites.say(timer.satellite, text, language=timer.language)
+            return
+        self._rang[timer.id] = timer, self._needs.clock.time()
+        await self._settle(timer)
+
+    async def _settle(self, timer: SatelliteTimer) -> SatelliteTimer:
+        if timer.repeats is None:
             await self._remove(timer)
-
-    async def _ring_in_room(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> bool:
-        """Ring until somebody stops it, or for `RING_ROUNDS`; return whether it could be heard anywhere."""
-        try:
-            return await self._ring_rounds(timer, ringing, is_late=is_late)
-        finally:
-            self._needs.satellites.ring(ringing.satellite, is_ringing=False)
-
-    async def _ring_rounds(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> bool:
-        failed: set[str] = set()
-        place: str | None = None
-        for _ in range(RING_ROUNDS):
-            view = await self._place(timer, failed)
-            if view is None:
-                break
-            if ringing.satellite != view.info.id:
-                self._needs.satellites.ring(ringing.satellite, is_ringing=False)
-                ringing.satellite = view.info.id
-            if view.info.id == timer.satellite and not ringing.is_shown:
-                ringing.is_shown = True
-                await self._show(timer, TimerChange.FINISHED)
-                if view.info.rings:
-                    return True
-            self._needs.satellites.ring(view.info.id, is_ringing=True)
-            try:
-                if not await self._needs.satellites.play(view.info.id, chime(Chime.RING)) or ringing.stopped.is_set():
-                    return True
-            except HubError as error:
-                _log.warning("%s could not ring: %s", view.info.id, error)
-                failed.add(view.info.id)
-                continue
-            if place != view.info.id:
-                place = view.info.id
-                await self._say(place, timer, is_late=is_late)
-            if ringing.stopped.is_set():
-                return True
-        if place is None:
-            return False
-        if place not in failed:
-            await self._say(place, timer, is_late=True)
-        return True
-
-    async def _place(self, timer: SatelliteTimer, failed: set[str]) -> SatelliteView | None:
-        """Return where it can be heard: the satellite where it was set, else another one in that room."""
-        for _ in range(1 if failed else GRACE_S):
-            views = [each for each in self._needs.satellites.all() if each.is_connected and each.info.id not in failed]
-            own = [each for each in views if each.info.id == timer.satellite]
-            near = [each for each in views if timer.area and self._needs.area(each.area_id) == timer.area]
-            if own or failed:
-                return next(iter(own or near), None)
-            await self._needs.clock.sleep(1.0)
-        return next(iter(near), None)
-
-    async def _say(self, satellite: str, timer: SatelliteTimer, *, is_late: bool) -> None:
-        text = self.text_of(timer, is_late=is_late, is_here=satellite == timer.satellite)
-        try:
-            await self._needs.satellites.say(satellite, text, language=timer.language)
-        except HubError as error:  # it rings all the same
-            _log.warning("%s could not say that a timer ended: %s", satellite, error)
-
-    async def _tell_in_chat(self, timer: SatelliteTimer, *, is_late: bool) -> None:
-        text = self.text_of(timer, is_late=is_late, is_here=False)
-        key, context = f"timer-{timer.id}", system_context()
-        if not is_plain(timer.name):  # anybody may have said it, and the message stays in a conversation
-            context = context.tainted()
-        for name in filter(None, (timer.person and object_id(timer.person), "notify")):  # the owner, where that fails
-            try:
-                await self._needs.services.call("notify", name, {"message": text}, context=context, idempotency_key=key)
-            except HubError as error:
-                _log.warning("notify.%s: %s (%s)", name, error, text)
-            else:
-                return
-
-    def text_of(self, timer: SatelliteTimer, *, is_late: bool, is_here: bool) -> str:
-        """Return what is said when a timer has ended.
-
-        Args:
-            timer: The timer.
-            is_late: Whether it ended a while ago.
-            is_here: Whether it is said where it was set.
-        """
-        ended = timer.ends_at or self._needs.clock.time()
-        time = f"{datetime.fromtimestamp(ended, self._needs.zone()):%H:%M}"
-        called = name_of(timer)
-        if is_late:
-            return say("timer.late", timer.language, timer=called, time=time)
-        if timer.is_alarm:
-            key = "alarm.named" if timer.name else "alarm.due"
-            return say(key, timer.language, name=timer.name, time=time)
-        if is_here or timer.area is None:
-            return say("timer.done", timer.language, timer=called)
-        return say("timer.done_in", timer.language, timer=called, area=timer.area)
-
-    def _on_stopped(self, event: Event) -> None:
-        for each in self._ringing.values():
-            if each.satellite == event.data.get("satellite"):
-                each.stopped.set()
-
-    async def _silence(self, timer: SatelliteTimer) -> None:
-        """Let a timer ring no more; what else goes on at the satellite goes on."""
-        if (ringing := self._ringing.pop(timer.id, None)) is not None:
-            ringing.task.cancel()
-            await asyncio.wait([ringing.task])
+            return timer
+        waiting = self._next(timer, timer.repeats, self._needs.clock.time())
+        await self._put(waiting, TimerChange.STARTED)
+        return waiting
 
 
-class _Ringing:
-    """A timer that rings now."""
-
-    task: asyncio.Task[None]
-
-    def __init__(self, satellite: str) -> None:
-        self.satellite = satellite
-        self.stopped = asyncio.Event()
-        self.is_shown = False
-
-
-def name_of(timer: SatelliteTimer) -> str:
-    """Return what a timer is called where people hear it: "pizza timer", "5-minute timer", "alarm"."""
-    if timer.is_alarm:
-        return say("alarm.called_by_name" if timer.name else "alarm.called", timer.language, name=timer.name)
-    return say("timer.called", timer.language, name=timer.name or amount(timer.total_s, timer.language, "-"))
-
-
-def amount(seconds: float, language: str, between: str = " ") -> str:
-    """Return a time in hours, minutes and seconds: "1 hour 5 minutes", or "5-minute" before a noun.
-
-    Args:
-        seconds: How long.
-        language: Of the words.
-        between: What stands between a number and its unit in English; with "-" the unit has no plural.
-    """
-    whole = max(0, round(seconds))
-    parts = [(whole // 3_600, "hour"), (whole // 60 % 60, "minute"), (whole % 60, "second")]
-    told = [(count, unit) for count, unit in parts if count] or [(0, "second")]
-    if language.startswith("zh"):
-        units = {"hour": "小时", "minute": "分钟", "second": "秒"}
-        return "".join(f"{count}{units[unit]}" for count, unit in told)
-    return " ".join(f"{count}{between}{unit}{'s' if count != 1 and between == ' ' else ''}" for count, unit in told)
-
-
-def _checked(seconds: float) -> float:
-    if not 0 < seconds <= LONGEST_S:
-        raise InvalidRequest(phrase("a timer runs for more than nothing and at most a week; use `schedule` for more"))
-    return seconds
+def _out_of_range() -> InvalidRequest:
+    return InvalidRequest(phrase("a timer runs for more than nothing and at most a week; use `schedule` for more"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from hub.automation.schedule.daily import WEEKDAYS, parse_time_of_day
 from hub.automation.schedule.fixed import parse_at
 from hub.core.clock import Clock
 from hub.core.errors import HubError, InvalidRequest, NotFound
@@ -18,7 +19,9 @@ from hub.tools.parameters import from_schema
 from hub.voice.announcements import Announcements
 from hub.voice.channel import NAME as CHANNEL
 from hub.voice.contract import Satellites
-from hub.voice.timers import SatelliteTimer, SatelliteTimers, amount, name_of
+from hub.voice.ring_words import SNOOZE_LIMIT_MIN
+from hub.voice.timer import Repetition, SatelliteTimer, amount, name_of, weekdays_of
+from hub.voice.timers import SatelliteTimers
 
 GROUP = "home"
 IN_THE_HOME = Annotations(destructive=False, open_world=False, owner_only=False, egress=False)
@@ -32,10 +35,13 @@ _LITTLE = frozenset({"the", "a", "an", "my", "our", "timer", "timers", "alarm", 
 
 TIMER = Schema(
     {
-        Required("action"): In(("set", "list", "change", "pause", "resume", "cancel")),
+        Required("action"): In(("set", "list", "change", "pause", "resume", "snooze", "skip", "cancel")),
         Optional("name", description="What it is called, such as pizza."): _SHORT,
-        Optional("duration", description="For set: 5m, 1h 30m, 90s."): _SHORT,
-        Optional("at", description="For set, an alarm: 07:00, or 2026-03-01T07:30 (local)."): _SHORT,
+        Optional("duration", description="For set, and for snooze: 5m, 1h 30m, 90s."): _SHORT,
+        Optional("at", description="For set and change, an alarm: 07:00, or 2026-03-01T07:30 (local)."): _SHORT,
+        Optional("repeat", description="With at, 07:00: the days on which the alarm rings every week."): All(
+            [In(("daily", "weekdays", "weekends", *WEEKDAYS))], Length(min=1, max=7)
+        ),
         Optional("by", description="For change: 2m longer, or -2m shorter."): _SHORT,
         Optional("room", description="Where it rings; default: where the speaker is."): _SHORT,
         Optional("all", description="For cancel: all of that room."): boolean,
@@ -79,8 +85,9 @@ class RoomTools:
         return [
             Tool(
                 "timer",
-                "Timers and alarms that ring in a room: set (duration or at), list, change, pause, resume, cancel. "
-                "In a chat, `schedule` reminds instead.",
+                "Timers and alarms that ring in a room: set (duration or at), list, change, pause, resume, cancel, "
+                "snooze (what rings or just rang), skip (only the next time of an alarm that repeats). In a chat, "
+                "`schedule` reminds instead.",
                 from_schema(TIMER),
                 self.timer,
                 GROUP,
@@ -115,41 +122,74 @@ class RoomTools:
             case "cancel" if arguments.get("all"):
                 near = [each for each in self._timers.all() if self._is_near(each, call)]
                 for each in near:
-                    await self._timers.cancel(each)
+                    await self._timers.cancel(each, is_whole=True)
                 return self._told("cancelled", near)
         timer = self._meant(call)
         match arguments["action"]:
             case "change":
-                if "by" not in arguments:
-                    raise InvalidRequest("by: expected how much longer, such as 2m, or shorter, such as -2m")
-                return self._told("changed", [await self._timers.change(timer, _seconds(arguments["by"]))])
+                return self._told("changed", [await self._change(timer, arguments)])
             case "pause":
                 return self._told("paused", [await self._timers.pause(timer)])
             case "resume":
                 return self._told("resumed", [await self._timers.resume(timer)])
-        await self._timers.cancel(timer)
+            case "snooze":
+                return self._told("snoozed", [await self._snooze(timer, arguments.get("duration"))])
+            case "skip":
+                return self._told("skipped", [await self._timers.skip(timer)])
+        if (going_on := await self._timers.cancel(timer)) is not None:
+            return self._told("silenced", [going_on])
         return self._told("cancelled", [timer])
+
+    async def _snooze(self, timer: SatelliteTimer, duration: str | None) -> SatelliteTimer:
+        seconds = _seconds(duration) if duration is not None else None
+        if seconds is not None and not 0 < seconds <= SNOOZE_LIMIT_MIN * 60:
+            raise InvalidRequest(f"duration: expected at most {SNOOZE_LIMIT_MIN}m, got {duration!r}")
+        return await self._timers.snooze(timer, seconds / 60 if seconds is not None else None)
+
+    async def _change(self, timer: SatelliteTimer, arguments: Mapping[str, Any]) -> SatelliteTimer:
+        if "at" in arguments or "repeat" in arguments:
+            at = arguments.get("at") or (timer.repeats.time if timer.repeats is not None else None)
+            days = arguments.get("repeat") or (timer.repeats.days if timer.repeats is not None else None)
+            if at is None:
+                raise InvalidRequest("at: expected the time of day at which it rings, such as 07:00")
+            return await self._timers.move(timer, *self._times(at, days))
+        if "by" not in arguments:
+            raise InvalidRequest("by: expected how much longer, such as 2m, or shorter, such as -2m; at for an alarm")
+        return await self._timers.change(timer, _seconds(arguments["by"]))
+
+    def _times(self, at: str, days: Sequence[str] | None) -> tuple[float | None, Repetition | None]:
+        """Return when an alarm rings: once, or again and again."""
+        if not days:
+            return parse_at(at, self._clock.time(), self._zone()), None
+        time = parse_time_of_day(at)
+        return None, Repetition(f"{time:%H:%M:%S}" if time.second else f"{time:%H:%M}", weekdays_of(days))
 
     async def _set(self, call: ToolCall) -> SatelliteTimer:
         arguments = call.arguments
         if ("duration" in arguments) is ("at" in arguments):
             raise InvalidRequest("give duration for a timer, or at for an alarm")
+        if "repeat" in arguments and "at" not in arguments:
+            raise InvalidRequest("repeat: only an alarm repeats: give at, a time of day such as 07:00")
         satellite = self._satellite(call)
         if satellite is None:
             rooms = sorted({self._area(each.area_id) or each.info.name for each in self._satellites.all()})
             raise InvalidRequest(
                 f"room: say in which room it rings, one of {', '.join(rooms)}; `schedule` reminds in this chat"
             )
-        now = self._clock.time()
-        is_alarm = "at" in arguments
-        ends = parse_at(arguments["at"], now, self._zone()) if is_alarm else now + _seconds(arguments["duration"])
+        ends: float | None
+        repeats: Repetition | None = None
+        if "at" in arguments:
+            ends, repeats = self._times(arguments["at"], arguments.get("repeat"))
+        else:
+            ends = self._clock.time() + _seconds(arguments["duration"])
         return await self._timers.start(
             satellite,
             ends,
             name=arguments.get("name", ""),
-            is_alarm=is_alarm,
+            is_alarm="at" in arguments,
             person=call.context.authority.person,
             language=self._language(satellite),
+            repeats=repeats,
         )
 
     def _satellite(self, call: ToolCall) -> str | None:
@@ -182,6 +222,8 @@ class RoomTools:
             InvalidRequest: It may be several.
         """
         name, timers = call.arguments.get("name"), self._timers.all()
+        if call.arguments["action"] == "snooze":
+            timers = self._timers.can_snooze()
         if call.arguments.get("room") is not None:
             timers = [each for each in timers if self._is_near(each, call)]
         found = _named(name, timers) if name is not None else timers
@@ -205,7 +247,7 @@ class RoomTools:
     def _listed(self, timers: Sequence[SatelliteTimer]) -> str:
         now = self._clock.time()
         return ", ".join(
-            f"{name_of(each)} ({', '.join(filter(None, [each.area, amount(each.left(now), each.language)]))})"
+            f"{_called(each)} ({', '.join(filter(None, [each.area, amount(each.left(now), each.language)]))})"
             for each in timers
         )
 
@@ -218,6 +260,10 @@ class RoomTools:
         state = "ringing" if self._timers.is_ringing(timer) else "paused" if timer.ends_at is None else "running"
         shown: dict[str, Any] = {"name": timer.name, "called": name_of(timer), "room": timer.area, "state": state}
         shown |= {"left_s": round(timer.left(now)), **({"alarm": True} if timer.is_alarm else {})}
+        if timer.repeats is not None:
+            shown["repeats"] = timer.repeats.told(timer.language)
+        if timer.is_snoozed:
+            shown["snoozed"] = True
         if timer.ends_at is not None:
             shown["ends"] = datetime.fromtimestamp(timer.ends_at, self._zone()).isoformat(timespec="seconds")
         return shown
@@ -254,7 +300,17 @@ def _named(name: str, timers: Sequence[SatelliteTimer]) -> list[SatelliteTimer]:
     """Return the timers of which a name has words, those with the whole name before others."""
     said = _words(name)
     whole = [each for each in timers if said and said == _words(each.name)]
-    return whole or [each for each in timers if said <= _words(f"{each.name} {amount(each.total_s, each.language)}")]
+    return whole or [each for each in timers if said <= _words(_told_apart_by(each))]
+
+
+def _called(timer: SatelliteTimer) -> str:
+    return name_of(timer) if timer.repeats is None else f"{name_of(timer)} {timer.repeats.told(timer.language)}"
+
+
+def _told_apart_by(timer: SatelliteTimer) -> str:
+    """Return the words by which people tell a timer from others: its name, and how long or at what times it runs."""
+    when = amount(timer.total_s, timer.language) if timer.repeats is None else timer.repeats.told(timer.language)
+    return f"{timer.name} {when}"
 
 
 def _words(text: str) -> set[str]:

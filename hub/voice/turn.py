@@ -10,6 +10,9 @@ from enum import StrEnum
 from hub.core.ids import new_id
 from hub.voice.contract import VoiceTurn
 
+SILENCE_S = 8.0
+"""Nobody speaks any more who has not begun to."""
+LONGEST_S = 70.0
 ECHO_SHARE = 0.6
 """So many of the words that are heard of an echo are those that are said."""
 _WORDS = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")
@@ -42,6 +45,9 @@ class Turn:
         wake_word: None if it began without one.
         is_follow_up: Whether it was begun from here, to hear an answer.
         is_barge_in: Whether it was begun by something like speech while an answer was spoken.
+        is_between_rings: Whether it only hears what is said to something that rings; nobody is told of it.
+        patience_s: How long it is waited for somebody to begin to speak.
+        longest_s: How long it hears at most.
         task: What goes on in it.
         said: What was heard: sound, or words that the device understood; None for nothing.
         is_speech: Whether somebody has begun to speak.
@@ -61,7 +67,8 @@ class Turn:
         self.began_at = now
         self.began = monotonic
         self.wake_word = wake_word
-        self.is_follow_up = self.is_barge_in = False
+        self.is_follow_up = self.is_barge_in = self.is_between_rings = False
+        self.patience_s, self.longest_s = SILENCE_S, LONGEST_S
         self.task: asyncio.Task[None] | None = None
         self.said: asyncio.Future[bytes | str | None] = asyncio.get_running_loop().create_future()
         self.is_speech = False

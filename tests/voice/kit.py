@@ -182,6 +182,10 @@ class VoiceHome(HubFixture):
         """Let time pass until something is found."""
         return await as_time_passes(self.clock, 0.05, find)
 
+    def has_heard(self, count: int) -> bool:
+        """Whether so many recordings were heard."""
+        return len(self.ears.heard) >= count
+
     async def turn(self, count: int = 1) -> VoiceTurn:
         """Return the last turn, once so many have ended."""
         await self.passing(lambda: len(self.satellites.turns()) >= count)

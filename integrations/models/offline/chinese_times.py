@@ -112,12 +112,12 @@ def _han_weekday(word: str) -> int:
 
 
 def _han_every_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
-    said, day = match["clock"], match["day"]
+    said, day = match["clock"], match["day"] or match["days"]
     clock = _han_clock(said) if said else (_part_hour(match["part"] or "早上"), 0)
     if clock is None:
         return None
     named = sorted({(_han_weekday(each) + 1) % 7 for each in re.findall(_HAN_DAY, day)})
-    days = ",".join(map(str, named)) or ("1-5" if day == "个工作日" else "*")
+    days = ",".join(map(str, named)) or {"工作日": "1-5", "周末": "0,6"}.get(day.removeprefix("个"), "*")
     return ParsedTime("cron", f"{clock[1]} {clock[0]} * * {days}")
 
 
@@ -133,7 +133,9 @@ def _han_at_clock(match: re.Match[str], now: datetime) -> ParsedTime | None:
 
 CHINESE_TIMES: tuple[tuple[re.Pattern[str], Reading], ...] = (
     (
-        re.compile(rf"每(?P<day>天|日|个工作日|{_HAN_SOME_DAYS})(?:的)?(?P<clock>{_HAN_CLOCK})?(?P<part>{_HAN_PART})?"),
+        re.compile(
+            rf"(?:每(?P<day>天|日|个?(?:工作日|周末)|{_HAN_SOME_DAYS})|(?P<days>工作日)(?={_HAN_CLOCK}))(?:的)?(?P<clock>{_HAN_CLOCK})?(?P<part>{_HAN_PART})?"
+        ),
         _han_every_day,
     ),
     (re.compile(rf"每(?:隔)?(?P<amount>(?:{_HAN_NUMBER})?(?:个半)?{_HAN_UNIT}|半个?小时)"), _han_every),

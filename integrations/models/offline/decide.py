@@ -74,10 +74,13 @@ _TOOL_OF = {
     "WakeUp": "schedule",
     "Timer": "schedule",
     "TimerDo": "schedule",
+    "AlarmDo": TIMER,
     "ListSchedules": "schedule",
     "CancelSchedule": "schedule",
 }
-_IN_ROOMS = frozenset({"Announce", "Timer", "TimerDo", "WakeUp", "Remind", "ListSchedules", "CancelSchedule"})
+_IN_ROOMS = frozenset(
+    {"Announce", "Timer", "TimerDo", "AlarmDo", "WakeUp", "Remind", "ListSchedules", "CancelSchedule"}
+)
 """What may be about a room, or about a timer of the home."""
 _LOOKS_UP_FIRST = frozenset({"Correct", "CorrectPlain", "Change", "Forget", "ForgetAll", "Replace", "Done", "ListOff"})
 """What needs `memory_search` beside its own tool."""
@@ -161,7 +164,7 @@ def _about_rooms(intent: RecognizedIntent, results: Sequence[StepResult], turn: 
     language, now, tools = turn.language, turn.now, turn.tools
     if intent.name == "Announce" and ANNOUNCE in tools:
         return announce(intent, results, language)
-    is_of_satellite = turn.is_spoken and TIMER in tools
+    is_of_satellite = TIMER in tools and (turn.is_spoken or intent.name == "AlarmDo")
     if is_of_satellite and is_of_room(intent, turn.said, tools):
         step = in_room(intent, results, language, now, room=turn.room, tools=tools)
         if step is not None:

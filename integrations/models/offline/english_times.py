@@ -44,9 +44,22 @@ _AMOUNT = (
     rf"(?:half an hour|(?:{_NUMBER}|half an?) and a half {_UNIT}|{_NUMBER}[ -]?{_UNIT}"
     rf"(?:(?: and |, | ){_NUMBER}[ -]?{_UNIT})*(?: and a half)?)"
 )
-_CLOCK = r"(?:(?:[01]?\d|2[0-3])(?:[:.][0-5]\d)?(?: ?[ap]\.?m\.?)?(?: o'?clock)?|noon|midday|midnight)"
+_HOUR_WORDS = _COUNTED[1:13]
+_HOUR_WORD = r"(?:" + "|".join(_HOUR_WORDS) + r")"
+_MINUTE_WORDS = {"oh five": 5, "ten": 10, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "forty-five": 45}
+_MINUTE_WORD = r"(?:" + "|".join(sorted((each.replace("-", "[- ]") for each in _MINUTE_WORDS), key=len)[::-1]) + r")"
+_FRACTIONS = {"half past": 30, "a quarter past": 15, "quarter past": 15, "a quarter to": -15, "quarter to": -15}
+_FRACTION = r"(?:half past|(?:a )?quarter (?:past|to))"
+_CLOCK_WORDS = (
+    rf"(?:{_FRACTION} (?:{_HOUR_WORD}|\d{{1,2}})|{_HOUR_WORD}(?: {_MINUTE_WORD})?(?: o'?clock)?)(?: ?[ap]\.?m\.?)?"
+    r"(?=$|[,.!?;]| (?:every|on|in|to|and|today|tonight|tomorrow|this|the day|daily|monday|tuesday|wednesday|thursday"
+    r"|friday|saturday|sunday)\b)"
+)
+"""A clock in words, where nothing follows that it may count."""
+_CLOCK = rf"(?:(?:[01]?\d|2[0-3])(?:[:.][0-5]\d)?(?: ?[ap]\.?m\.?)?(?: o'?clock)?|noon|midday|midnight|{_CLOCK_WORDS})"
 _DAY = r"(?:" + "|".join(_DAYS) + r")"
 _SOME_DAYS = rf"{_DAY}s?(?:(?:,? and |, ){_DAY}s?)*"
+_ALL_DAYS = rf"(?:weekdays|weekends|{_DAY}s(?:(?:,? and |, ){_DAY}s)*)"
 _MONTH = r"(?:" + "|".join(_MONTHS) + r")"
 _PART = r"(?:morning|afternoon|evening|night)"
 
@@ -79,7 +92,7 @@ def _clock(text: str) -> tuple[int, int] | None:
         return 12, 0
     if text == "midnight":
         return 0, 0
-    match = re.fullmatch(r"(\d{1,2})(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?)?", text)
+    match = re.fullmatch(r"(\d{1,2})(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?)?", _in_digits(text))
     if match is None:
         return None
     hour, minute, half = int(match[1]), int(match[2] or 0), match[3]
@@ -88,6 +101,24 @@ def _clock(text: str) -> tuple[int, int] | None:
     if half:
         hour = hour % 12 + (12 if half == "p" else 0)
     return hour, minute
+
+
+def _in_digits(text: str) -> str:
+    """Return a clock in words in digits: "half past six pm" as "6:30 pm"."""
+    found = re.fullmatch(
+        rf"(?:(?P<part>{_FRACTION}) )?(?P<hour>{_HOUR_WORD}|\d{{1,2}})(?: (?P<minute>{_MINUTE_WORD}))?"
+        r"(?P<half> ?[ap].*)?",
+        text,
+    )
+    if found is None:
+        return text
+    hour = _WORD_NUMBERS[found["hour"]] if found["hour"] in _HOUR_WORDS else int(found["hour"])
+    minutes = _FRACTIONS.get(found["part"] or "", 0) + _MINUTE_WORDS.get(
+        (found["minute"] or "").replace("y f", "y-f"), 0
+    )
+    if minutes < 0:
+        hour, minutes = (hour - 1) or 12, 60 + minutes
+    return f"{hour}:{minutes:02}{found['half'] or ''}"
 
 
 def _in(match: re.Match[str], now: datetime) -> ParsedTime | None:
@@ -110,7 +141,7 @@ def _every_day(match: re.Match[str], now: datetime) -> ParsedTime | None:
     hour = _with_part(hour, part, named.get("clock") or "")
     day = (named.get("day") or "").lower()
     named_days = sorted({(_DAYS.index(each) + 1) % 7 for each in re.findall(_DAY, day)})
-    days = {"weekday": "1-5", "weekend": "0,6"}.get(day) or ",".join(map(str, named_days)) or "*"
+    days = {"weekday": "1-5", "weekend": "0,6"}.get(day.removesuffix("s")) or ",".join(map(str, named_days)) or "*"
     return ParsedTime("cron", f"{minute} {hour} * * {days}")
 
 
@@ -148,7 +179,8 @@ def _at_clock(match: re.Match[str], now: datetime) -> ParsedTime | None:
     clock = _clock(match["clock"])
     if clock is None:
         return None
-    return next_clock(clock, now, vague=re.fullmatch(r"\d{1,2}(?:[:.]\d\d)?", match["clock"].strip()) is not None)
+    said = _in_digits(match["clock"].strip().lower())
+    return next_clock(clock, now, vague=re.fullmatch(r"\d{1,2}(?:[:.]\d\d)?", said) is not None)
 
 
 def _on_date(match: re.Match[str], now: datetime) -> ParsedTime | None:
@@ -183,6 +215,8 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 ENGLISH_TIMES: tuple[tuple[re.Pattern[str], Reading], ...] = (
     (_words(rf"at (?P<clock>{_CLOCK}) (?:every (?P<day>weekday|weekend|{_SOME_DAYS}|day)|daily)"), _every_day),
+    (_words(rf"at (?P<clock>{_CLOCK}) on (?P<day>{_ALL_DAYS})"), _every_day),
+    (_words(rf"on (?P<day>{_ALL_DAYS})(?: in the (?P<part>{_PART}))?(?: at (?P<clock>{_CLOCK}))?"), _every_day),
     (
         _words(rf"every (?P<day>weekday|weekend|{_SOME_DAYS}|day)(?: (?P<part>{_PART}))?(?: at (?P<clock>{_CLOCK}))?"),
         _every_day,

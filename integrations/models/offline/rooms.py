@@ -13,6 +13,7 @@ from integrations.models.offline.recognizer import ENGLISH, RecognizedIntent
 from integrations.models.offline.reminders import TOOL as SCHEDULE, next_due_text, time_of
 from integrations.models.offline.replies import reply
 from integrations.models.offline.steps import Call, Say, Step, StepResult, read_items, read_json
+from integrations.models.offline.time_phrase import ParsedTime
 from integrations.models.offline.when import amount_of
 
 TIMER, ANNOUNCE = "timer", "announce"
@@ -24,13 +25,15 @@ _IN = re.compile(
 )
 """The room and the words in "tell everyone in the kitchen dinner is ready"."""
 _AND = re.compile(r",|、|\band\b|[和与跟]")
-_ACTIONS = {"pause": "pause", "resume": "resume", "cancel": "cancel"}
+_CRON = re.compile(r"(\d+) (\d+) \* \* (\S+)")
+_WEEKDAYS = {"0": "sun", "1": "mon", "2": "tue", "3": "wed", "4": "thu", "5": "fri", "6": "sat"}
+_REPEATED = {"*": ["daily"], "1-5": ["weekdays"], "0,6": ["weekends"]}
 
 
 def is_of_room(intent: RecognizedIntent, said: str, tools: Collection[str]) -> bool:
     """Whether a sentence that was spoken in a room is about timers or alarms there, or reminds whoever is there."""
     match intent.name:
-        case "Timer" | "TimerDo" | "WakeUp":
+        case "Timer" | "TimerDo" | "AlarmDo" | "WakeUp":
             return True
         case "Remind":
             return _ALARM.search(said) is not None or SCHEDULE not in tools
@@ -58,11 +61,14 @@ def in_room(
         room: The room of the speaker; empty where nobody knows.
         tools: Names of the tools that may be called.
     """
-    name = intent.slots.get("name") or (intent.slots.get("reminder") if intent.name != "Remind" else None) or ""
-    if intent.name in ("WakeUp", "Remind"):
-        name = ""
+    slots = intent.slots
+    name = "" if intent.name in ("WakeUp", "Remind") else slots.get("name", "")
+    if intent.name in ("Timer", "CancelSchedule"):
+        name = name or slots.get("reminder", "")
     told = [each for each in results if each.tool == TIMER]
-    if name and not told and LOOK in tools and ACT in tools:  # a timer of the home of that name goes before
+    if (
+        name and not told and intent.name != "AlarmDo" and LOOK in tools and ACT in tools
+    ):  # a timer of the home of that name goes before
         looked = [each for each in results if each.tool == LOOK]
         if not looked:
             return Call(LOOK, {"domain": "timer", "search": name})
@@ -74,13 +80,13 @@ def in_room(
     key = next(iter(read_json(told[-1].output)), "")
     found = read_items(told[-1].output, key)
     if key == "timers":
-        return Say(_listed(intent, name, found, room, language))
+        return Say(_listed(intent, name, found, room, language, now))
     if key == "set":
         return Say(_set(found[0], now, language))
     if key in ("paused", "resumed"):
         return Say(reply(f"timer_{key}", language, name=_called(found[0], room, language)))
-    if key == "changed":
-        return Say(_left(found[0], room, language))
+    if key in ("changed", "skipped", "snoozed", "silenced"):
+        return Say(_changed(key, found[0], room, language, now))
     names = ", ".join(_called(each, room, language) for each in found)
     return Say(reply("schedule_cancelled", language, text=names) if found else reply("no_timer", language))
 
@@ -111,10 +117,12 @@ def _arguments(intent: RecognizedIntent, name: str, now: datetime) -> dict[str, 
         return {"action": "list"}
     if intent.name in ("WakeUp", "Remind"):
         when, text = time_of(intent, now)
-        if when is None or when.kind != "at":
-            return None  # again and again: a reminder
-        ends = "duration" if when.value.endswith("s") and not text else "at"
-        return {"action": "set", ends: when.value, **({"name": text[:100]} if text else {})}
+        times = _times(when)
+        if times is None:
+            return None  # every so many minutes: a reminder
+        if "at" in times and times["at"].endswith("s") and not text:
+            times = {"duration": times["at"]}
+        return {"action": "set", **times, **({"name": text[:100]} if text else {})}
     if intent.name == "Timer":
         amount = amount_of(slots["amount"])
         return {"action": "set", "duration": amount.value, **named} if amount is not None else None
@@ -125,20 +133,55 @@ def _arguments(intent: RecognizedIntent, name: str, now: datetime) -> dict[str, 
             amount = amount_of(slots["amount"])
             sign = "-" if do == "take" else ""
             return {"action": "change", "by": f"{sign}{amount.value}", **named} if amount is not None else None
+        case "snooze":
+            amount = amount_of(slots.get("amount", ""))
+            return {"action": "snooze", **({"duration": amount.value} if amount is not None else {})}
+        case "move":
+            said = re.sub(r"^(?=\d|noon|midnight|half|a quarter|quarter|[a-z]+$)", "at ", slots["reminder"])
+            times = _times(time_of(RecognizedIntent("WakeUp", intent.language, {"reminder": said}), now)[0])
+            return {"action": "change", **times, **named} if times is not None else None
         case do:
-            return {"action": _ACTIONS[do], **named}
+            return {"action": do, **named}
+
+
+def _times(when: ParsedTime | None) -> dict[str, Any] | None:
+    """Return when an alarm rings as the tool takes it: once, or on some days of the week; None for neither."""
+    if when is None:
+        return None
+    if when.kind == "at":
+        return {"at": when.value}
+    if (found := _CRON.fullmatch(when.value)) is None:
+        return None
+    minute, hour, days = found.groups()
+    repeat = _REPEATED.get(days) or [_WEEKDAYS[each] for each in days.split(",")]
+    return {"at": f"{int(hour):02}:{int(minute):02}", "repeat": repeat}
 
 
 def _set(timer: dict[str, Any], now: datetime, language: str) -> str:
+    when = next_due_text({"next": timer.get("ends")}, now, language)
+    if timer.get("repeats"):
+        return reply("alarm_repeats", language, repeats=f"{timer['repeats']}", when=when)
     if timer.get("alarm"):
-        return reply("alarm_set", language, when=next_due_text({"next": timer.get("ends")}, now, language))
+        return reply("alarm_set", language, when=when)
     left = _time(timer, language)
     if not timer.get("name"):
         return reply("timer_begins", language, left=left)
     return reply("named_timer_begins", language, name=f"{timer.get('called')}", left=left)
 
 
-def _listed(intent: RecognizedIntent, name: str, found: Sequence[dict[str, Any]], room: str, language: str) -> str:
+def _changed(key: str, timer: dict[str, Any], room: str, language: str, now: datetime) -> str:
+    """Say what became of a timer: when it rings now."""
+    if key == "changed" and not timer.get("alarm"):
+        return _left(timer, room, language, now)
+    when = next_due_text({"next": timer.get("ends")}, now, language)
+    if key == "snoozed":
+        return reply("timer_snoozed", language, left=_time(timer, language))
+    return reply(f"alarm_{key}", language, name=_called(timer, room, language), when=when)
+
+
+def _listed(
+    intent: RecognizedIntent, name: str, found: Sequence[dict[str, Any]], room: str, language: str, now: datetime
+) -> str:
     said = {*name.casefold().split()}
     meant = [each for each in found if said <= {*f"{each.get('name')} {each.get('called')}".casefold().split()}]
     if name and not meant:
@@ -147,13 +190,17 @@ def _listed(intent: RecognizedIntent, name: str, found: Sequence[dict[str, Any]]
         meant = [each for each in meant if each.get("room") == room] or meant
     if not meant:
         return reply("no_timer" if name else "no_timers", language)
-    return "\n".join(_left(each, room, language) for each in meant)
+    return "\n".join(_left(each, room, language, now) for each in meant)
 
 
-def _left(timer: dict[str, Any], room: str, language: str) -> str:
+def _left(timer: dict[str, Any], room: str, language: str, now: datetime) -> str:
     called, state = _called(timer, room, language), timer.get("state")
     if state == "ringing":
         return reply("timer_rings", language, name=called)
+    if timer.get("repeats"):
+        when = next_due_text({"next": timer.get("ends")}, now, language)
+        key = "alarm_is_off" if state == "paused" else "alarm_next"
+        return reply(key, language, name=called, repeats=f"{timer['repeats']}", when=when)
     key = "timer_is_paused" if state == "paused" else "timer_left"
     return reply(key, language, name=called, left=_time(timer, language))
 
