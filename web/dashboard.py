@@ -451,6 +451,7 @@ class Dashboard:
                 self._client,
                 hub.satellites_here(),
                 hub.models,
+                lambda: hub.voice.timers,
                 language_of=lambda id: self._language_of_person(id) or str(self._setting("language", "en")),
             )
             page.settings = VoiceSettingsPage(

@@ -242,6 +242,10 @@ class HostSatellites:
         line, remove = self._voice.satellites().add(satellite)
         return line, self._registrations.keep(remove)
 
+    def open(self) -> SatelliteRegistry:
+        """Return all satellites, and bring what a home with one has: those of another hub speak with this one."""
+        return self._voice.open()
+
     def add_wake_engine(self, engine: WakeEngine) -> Callable[[], Any]:
         """Find wake words with an engine; return a function that removes it."""
         return self._registrations.keep(self._voice.add_wake_engine(engine))

@@ -17,7 +17,8 @@ from hub.core.phrases import in_series, phrase
 from hub.core.schema import All, AnyOf, Length, Optional, Required, Schema, boolean, ensure_list, string
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.core.states import StateMachine
-from hub.entities.entities import UNAVAILABLE, HomeEntities
+from hub.entities.domains import TARGET_KEYS
+from hub.entities.entities import UNAVAILABLE, EntityHandle, HomeEntities
 from hub.entities.entries import AreaEntry
 from hub.entities.targets import TARGET_FIELDS, Targets
 from hub.voice.contract import Satellites, SatelliteView
@@ -192,7 +193,8 @@ class Announcements:
         data = call.data
         if not data["message"] and "media_id" not in data:
             raise InvalidRequest("expected message or media_id")
-        sound = await self._recordings.sound(data["media_id"]) if "media_id" in data else None
+        views, others = self._found(call)
+        sound = await self._recordings.sound(data["media_id"]) if views and "media_id" in data else None
 
         async def say(view: SatelliteView) -> None:
             id = view.info.id
@@ -202,13 +204,14 @@ class Announcements:
             await self._chime(call, id)
             await self._satellites.play(id, sound)
 
-        await self._at_each(call, say)
+        await self._at_each(call, views, others, say)
 
     async def _start_conversation(self, call: ServiceCall) -> None:
         data = call.data
         if not data["start_message"] and "start_media_id" not in data:
             raise InvalidRequest("expected start_message or start_media_id")
-        sound = await self._recordings.sound(data["start_media_id"]) if "start_media_id" in data else None
+        views, others = self._found(call)
+        sound = await self._recordings.sound(data["start_media_id"]) if views and "start_media_id" in data else None
 
         async def start(view: SatelliteView) -> None:
             id = view.info.id
@@ -219,13 +222,13 @@ class Announcements:
                 id, data["start_message"], extra_system_prompt=data.get("extra_system_prompt")
             )
 
-        await self._at_each(call, start)
+        await self._at_each(call, views, others, start)
 
     async def _ask_question(self, call: ServiceCall) -> Mapping[str, Any]:
         data = call.data
         if not data["question"] and "question_media_id" not in data:
             raise InvalidRequest("expected question or question_media_id")
-        views = self._views({"entity_id": data["entity_id"]})
+        views, _ = self._found(call)
         if len(views) != 1:
             raise InvalidRequest("ask_question asks at one satellite")
         id = views[0].info.id
@@ -254,31 +257,44 @@ class Announcements:
 
         await self._satellites.play(id, chime(Chime.ANNOUNCE))
 
-    async def _at_each(self, call: ServiceCall, do: Callable[[SatelliteView], Awaitable[None]]) -> None:
-        """Do something at each satellite of a call's target.
+    async def _at_each(
+        self,
+        call: ServiceCall,
+        views: Sequence[SatelliteView],
+        others: Sequence[EntityHandle],
+        do: Callable[[SatelliteView], Awaitable[None]],
+    ) -> None:
+        """Do something at satellites, and have satellites of another hub do the same in their way.
 
         Raises:
             NotFound: There is none.
             HubError: At one of them it could not be done.
         """
-        views = self._views(call.data)
-        if not views:
+        data = {key: each for key, each in call.data.items() if key not in TARGET_KEYS}
+        work: list[tuple[str, Awaitable[Any]]] = [
+            *((self._name_of(each), do(each)) for each in views),
+            *((each.entity_id, each.commands[call.service](data)) for each in others),
+        ]
+        if not work:
             raise NotFound("there is no voice satellite there")
-        said = await _each([(self._name_of(each), do(each)) for each in views])
+        said = await _each(work)
         if said.failed:
             raise Unavailable(_reasons(said.failed))
 
-    def _views(self, data: Mapping[str, Any]) -> list[SatelliteView]:
-        """Return the satellites of a target.
+    def _found(self, call: ServiceCall) -> tuple[list[SatelliteView], list[EntityHandle]]:
+        """Return the satellites of a call's target, and those of another hub that can do it too.
 
         Raises:
             NotFound: What is named is no satellite.
         """
-        target = self._targets.find(data, DOMAIN)
+        target = self._targets.find(call.data, DOMAIN)
         by_id = {f"{DOMAIN}.{each.info.id}": each for each in self._satellites.all()}
-        if unknown := [each for each in target.named if each not in by_id]:
+        meant = (*target.named, *target.meant)
+        handles = [handle for id in meant if id not in by_id and (handle := self._entities.get(id)) is not None]
+        others = {each.entity_id: each for each in handles if call.service in each.commands}
+        if unknown := [each for each in target.named if each not in by_id and each not in others]:
             raise NotFound(f"{', '.join(unknown)}: not a voice satellite; there are: {', '.join(by_id) or 'none'}")
-        return [by_id[each] for each in (*target.named, *target.meant) if each in by_id]
+        return [by_id[each] for each in meant if each in by_id], list(others.values())
 
     def _areas_called(self, name: str) -> set[str]:
         """Return the ids of the area of a name, or of all of a floor."""

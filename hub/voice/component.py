@@ -55,6 +55,8 @@ class VoiceComponent(Component):
         self._wake_engines: dict[WakeEngine, Callable[[], object]] = {}
         self.furnish: Callable[[SatelliteRegistry], None] | None = None
         """Called with the first satellite."""
+        self.timers: SatelliteTimers | None = None
+        """The timers, once there was a satellite."""
 
     @cached_property
     def turns(self) -> TurnLog:
@@ -102,6 +104,13 @@ class VoiceComponent(Component):
             if self.furnish is not None:
                 self._satellites.furnish = partial(self.furnish, self._satellites)
         return self._satellites
+
+    def open(self) -> SatelliteRegistry:
+        """Return the satellites with what a home with satellites has, also while only another hub's are here."""
+        satellites = self.satellites()
+        if self.furnish is not None:
+            self.furnish(satellites)
+        return satellites
 
     def add_wake_engine(self, engine: WakeEngine) -> Callable[[], None]:
         """Find wake words with an engine, as soon as there is a satellite; return a function that removes it."""
@@ -182,7 +191,6 @@ class RoomsComponent(Component):
     ) -> None:
         self._base, self._voice, self._tools, self._entities = base, voice, tools, entities
         self._db, self._timetable, self._egress = db, timetable, egress
-        self._timers: SatelliteTimers | None = None
         voice.furnish = self._furnish
 
     def stages(self) -> Sequence[Stage]:
@@ -192,7 +200,7 @@ class RoomsComponent(Component):
     @property
     def timers(self) -> SatelliteTimers | None:
         """The timers, once there was a satellite."""
-        return self._timers
+        return self._voice.timers
 
     async def _start(self) -> None:
         query = "SELECT 1 FROM satellite_timers LIMIT 1"
@@ -200,11 +208,11 @@ class RoomsComponent(Component):
             self._furnish(self._voice.satellites())
 
     async def _stop(self) -> None:
-        if self._timers is not None:
-            self._timers.close()
+        if self.timers is not None:
+            self.timers.close()
 
     def _furnish(self, satellites: SatelliteRegistry) -> None:
-        if self._timers is not None:
+        if self.timers is not None:
             return
         from hub.voice.announcements import Announcements
         from hub.voice.media import Recordings
@@ -212,7 +220,7 @@ class RoomsComponent(Component):
         from hub.voice.tools import RoomTools
 
         base, services, entities = self._base, self._tools.services, self._entities
-        self._timers = SatelliteTimers(
+        timers = self._voice.timers = SatelliteTimers(
             TimerDependencies(
                 satellites=satellites,
                 db=self._db,
@@ -227,14 +235,14 @@ class RoomsComponent(Component):
                 snooze_minutes=satellites.snooze_minutes,
             )
         )
-        satellites.ring_answered = self._timers.heard
-        self._timers.register()
+        satellites.ring_answered = timers.heard
+        timers.register()
         recordings = Recordings(base.home.path, self._egress)
         announcements = Announcements(satellites, entities.entities, entities.targets, services, recordings)
         announcements.register()
         tools = RoomTools(
             satellites,
-            self._timers,
+            timers,
             announcements,
             base.clock,
             language=satellites.language,
@@ -243,7 +251,7 @@ class RoomsComponent(Component):
         )
         for each in tools.tools():
             self._tools.tools.register(each)
-        satellites.tasks.spawn(self._timers.open(), name="timers of satellites")
+        satellites.tasks.spawn(timers.open(), name="timers of satellites")
 
     async def _announce(self, entity_id: str, text: str) -> None:
         """Say a text on the satellite of another hub, which is an entity here.

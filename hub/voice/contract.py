@@ -339,3 +339,16 @@ class Satellites(Protocol):
     def stop(self, id: str) -> None:
         """End what is said or rings there."""
         ...
+
+    def held_at(self, session_key: str, place: str) -> None:
+        """Note that a conversation is held at a satellite of another hub: what is set in it rings there.
+
+        Args:
+            session_key: The conversation.
+            place: The satellite's entity here; empty for one that is not here.
+        """
+        ...
+
+    def place_of(self, session_key: str) -> str | None:
+        """Return where a conversation was noted to be held; None for any other."""
+        ...

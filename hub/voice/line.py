@@ -7,18 +7,16 @@ import logging
 from collections import deque
 from typing import Any
 
-from msgspec.structs import replace
-
 from hub.core.errors import HubError, TimedOut, Unavailable
 from hub.core.phrases import phrase
 from hub.messaging.texts import say
 from hub.voice.chimes import Chime, chime
-from hub.voice.contract import CanChooseWakeWords, Satellite, SatelliteInfo, Sound, Stage
+from hub.voice.contract import CanChooseWakeWords, Satellite, Sound, Stage
 from hub.voice.engines import within
 from hub.voice.line_home import LineHome
-from hub.voice.mouth import Mouth, Utterance, broken_off, joined
+from hub.voice.mouth import Mouth, Utterance, cut_short
 from hub.voice.segmenter import LOUDER, QUIETEST, Segmenter, SpeechBegan, loudest
-from hub.voice.settings import SatelliteSettings
+from hub.voice.settings import named
 from hub.voice.turn import Outcome, Turn, asks_back, is_echo, is_stop
 from hub.voice.wake import SoundStream
 
@@ -57,7 +55,7 @@ class SatelliteLine:
         self.satellite = satellite
         self._home, self._clock, self._tasks = home, home.clock, home.tasks
         self.settings = home.settings.of(satellite.info)
-        self.info = _named(satellite.info, self.settings)
+        self.info = named(satellite.info, self.settings)
         self.stage = Stage.IDLE
         self.is_connected = False
         self.turn: Turn | None = None
@@ -82,7 +80,8 @@ class SatelliteLine:
         self._note = ""
         self._awaited: Turn | None = None
         self._rings = False
-        self._between: Turn | None = None
+        self.overheard: Turn | None = None
+        """What is listened to between two rings."""
         self._wake: SoundStream | None = None
         self._judge: SoundStream | None = None
         self._listens_for: tuple[Any, ...] = ()
@@ -177,7 +176,7 @@ class SatelliteLine:
     def configure(self) -> None:
         """Take over the settings."""
         before, self.settings = self.settings, self._home.settings.of(self.satellite.info)
-        self.info = _named(self.satellite.info, self.settings)
+        self.info = named(self.satellite.info, self.settings)
         if before.wake_words != self.settings.wake_words:
             self._choose_wake_words()
         self.listen_for_words()
@@ -214,12 +213,6 @@ class SatelliteLine:
     def going(self) -> list[Turn]:
         """What goes on there: the present turn behind the one that it may interrupt."""
         return [each for each in (self._paused, self.turn) if each is not None]
-
-    @property
-    def is_overhearing(self) -> bool:
-        """Whether it listens between two rings."""
-        between = self._between or self.turn
-        return between is not None and between.is_between_rings and between.is_listening
 
     @property
     def language(self) -> str | None:
@@ -271,16 +264,19 @@ class SatelliteLine:
 
     async def overhear(self, window_s: float) -> str:
         """Listen between two rings; see `Satellites.overhear`."""
-        turn = self._new_turn(None)
+        turn = self.overheard = self._new_turn(None)
         turn.is_between_rings, turn.patience_s, turn.longest_s = True, window_s, window_s + RING_WORDS_S
-        if self.info.always_sends:  # its wake word is listened for meanwhile
-            said = await self._overheard(turn)
-            return await self._text_of(said) if isinstance(said, bytes) and said else ""
         turn.question = asyncio.get_running_loop().create_future()
         try:
-            await self.listen(turn)
-            return await turn.question
+            if not self.info.always_sends:
+                await self.listen(turn)
+                return await turn.question
+            self._segmenter = Segmenter(self.settings.silence_ms, noise=self._segmenter.noise)
+            self._fed.clear()
+            said = await self._listened(turn)  # and meanwhile to its wake word
+            return await self._text_of(said) if isinstance(said, bytes) and said else ""
         finally:
+            self.overheard = None
             turn.hear(None)
 
     async def listen(self, turn: Turn) -> None:
@@ -396,16 +392,6 @@ class SatelliteLine:
                 sleeping.cancel()
         return turn.said.result()
 
-    async def _overheard(self, turn: Turn) -> bytes | str | None:
-        """Return what is said beside what a device sends anyway, without a turn."""
-        self._between, self._fed_at = turn, turn.began
-        self._segmenter = Segmenter(self.settings.silence_ms, noise=self._segmenter.noise)
-        self._fed.clear()
-        try:
-            return await self._listened(turn)
-        finally:
-            self._between = None
-
     async def _text_of(self, samples: bytes) -> str:
         return await self._home.engines.text_of(samples, self.settings, self.language)
 
@@ -518,7 +504,7 @@ class SatelliteLine:
         if turn.run_id is not None:
             self._unwanted.append(turn.run_id)
             if cut is not None and cut.run_id == turn.run_id:
-                self._note = _cut_short(turn, cut)
+                self._note = cut_short(turn.answer, cut)
         self._finish(turn, Outcome.INTERRUPTED)
 
     def _is_own(self, turn: Turn, text: str) -> bool:
@@ -534,7 +520,7 @@ class SatelliteLine:
         saying = self.mouth.saying
         self._segmenter.floor = max(QUIETEST, LOUDER * self._echo) if saying is not None else QUIETEST
         for each in self._segmenter.feed(samples):
-            if (between := self._between) is not None:
+            if (between := self.overheard) is not None:
                 self._fed_at, between.is_speech = self._clock.monotonic(), True
                 if not isinstance(each, SpeechBegan):
                     between.hear(each.sound)
@@ -629,12 +615,3 @@ class SatelliteLine:
         if words and isinstance(satellite, CanChooseWakeWords):
             known = [each for each in words if each in self.info.wake_words]
             self._tasks.spawn(satellite.choose_wake_words(known), name=f"wake words of {self.info.id}")
-
-
-def _named(info: SatelliteInfo, settings: SatelliteSettings) -> SatelliteInfo:
-    return replace(info, name=settings.name or info.name)
-
-
-def _cut_short(turn: Turn, cut: Utterance) -> str:
-    before = turn.answer[: turn.answer.index(cut.text)] if cut.text in turn.answer else []
-    return broken_off(joined([*before, cut.heard]))

@@ -303,6 +303,12 @@ def _parts_of(sentence: str) -> list[str]:
     return [*parts, sentence]
 
 
+def cut_short(answer: list[str], cut: Utterance) -> str:
+    """Return what an agent is told of an answer, said in pieces, of which one was broken off."""
+    before = answer[: answer.index(cut.text)] if cut.text in answer else []
+    return broken_off(joined([*before, cut.heard]))
+
+
 def joined(pieces: list[str]) -> str:
     """Return pieces of a text as one; Chinese has no spaces between its sentences."""
     text = ""

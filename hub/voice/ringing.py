@@ -134,17 +134,15 @@ class Ringer:
     async def _announce_rounds(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> bool:
         parts = self._parts
         text = self.text_of(timer, is_late=is_late, is_here=True)
-        tries, ends = GRACE_S, parts.clock.monotonic() + RING_S
-        is_heard = False
-        while not ringing.stopped.is_set() and parts.clock.monotonic() < ends:
+        began_at, is_heard = parts.clock.monotonic(), False
+        while not ringing.stopped.is_set() and parts.clock.monotonic() < began_at + RING_S:
             try:
                 await parts.announce(timer.satellite, text)
-            except HubError as error:
-                tries -= 1
-                if is_heard or not tries:
+            except HubError as error:  # it is away, as at a start, or busy
+                if not is_heard and parts.clock.monotonic() >= began_at + GRACE_S:
                     _log.warning("%s could not announce that a timer ended: %s", timer.satellite, error)
-                    return is_heard
-                await parts.clock.sleep(1.0)
+                    return False
+                await self._wait(ringing, 1.0)
                 continue
             is_heard = True
             await self._wait(ringing, ANNOUNCED_EVERY_S)

@@ -51,6 +51,8 @@ from hub.voice.turn import Turn
 from hub.voice.turn_log import TurnLog
 from hub.voice.wake import WakeEngines
 
+HELD_KEPT = 200
+"""Conversations at satellites of other hubs whose place is known."""
 WINDOW_S = 0.5
 """Satellites that wake with the same word within this time have heard the same words."""
 JUDGED_S = 0.2
@@ -116,6 +118,7 @@ class SatelliteRegistry:
         """Called with the first satellite: it brings what a home with satellites has."""
         self.ring_answered: Callable[[str, str], Awaitable[str | None]] | None = None
         """Takes what was said at a satellite to what has just rung there; see `SatelliteTimers.heard`."""
+        self._held: dict[str, str] = {}
         self._over: dict[str, SatelliteLine] = {}
         parts.bus.listen("run_finished", self._run_finished)
         for each in MESSAGE_ENDS:
@@ -225,6 +228,17 @@ class SatelliteRegistry:
         """End what is said or rings there."""
         if (line := self._lines.get(id)) is not None:
             line.stop()
+
+    def held_at(self, session_key: str, place: str) -> None:
+        """Note where a conversation is held; see `Satellites.held_at`."""
+        self._held.pop(session_key, None)
+        self._held[session_key] = place
+        while len(self._held) > HELD_KEPT:
+            del self._held[next(iter(self._held))]
+
+    def place_of(self, session_key: str) -> str | None:
+        """Return where a conversation was noted to be held."""
+        return self._held.get(session_key)
 
     def configure(self, section: Mapping[str, Any]) -> None:
         """Take over the section `voice`, which is valid; an empty one is what holds without it."""

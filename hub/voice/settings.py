@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.entities.entries import AreaEntry
 from hub.voice.contract import SatelliteInfo
@@ -84,6 +85,11 @@ class VoiceSettings(Struct, frozen=True):
 def is_named(area: AreaEntry, word: str) -> bool:
     """Whether a setting means an area: by its id, its name, or another name of it."""
     return word.casefold() in (area.id, area.name.casefold(), *map(str.casefold, area.aliases))
+
+
+def named(info: SatelliteInfo, settings: SatelliteSettings) -> SatelliteInfo:
+    """Return what a device says of itself under the name that it is given."""
+    return replace(info, name=settings.name or info.name)
 
 
 def _by_id(items: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -38,6 +38,8 @@ TIMERS_LIMIT = 100
 LONGEST_S = 7 * 86_400.0
 LATE_S = 30.0
 """From when on it is said that it rings late."""
+JUST_S = 30.0
+"""So long after a ring "stop" and "okay" are about it."""
 RECENT_S = 300.0
 """So long after a timer has rung it can still be put off, or its ring be meant by "cancel the alarm"."""
 
@@ -335,11 +337,14 @@ class SatelliteTimers:
         return None
 
     async def heard(self, satellite: str, text: str) -> str | None:
-        """Put off what has just rung at a satellite, if a text says so; return what is said to that."""
+        """Take what was said where something has just rung; return what is said to that, None if it is not about it."""
         answer = ring_answer(text)
-        there = next((each for each in self.rung() if each.satellite == satellite), None)
-        if answer is None or not answer.is_snooze or there is None:
+        there = next((each for each in self.can_snooze() if each.satellite == satellite), None)
+        if answer is None or there is None:
             return None
+        if not answer.is_snooze:  # which waking it has done already
+            rang_at = self._rang.get(there.id, (there, 0.0))[1]
+            return "" if self.is_ringing(there) or self._needs.clock.time() - rang_at < JUST_S else None
         return self._snoozed_text(await self.snooze(self._timers.get(there.id, there), answer.minutes))
 
     def _snoozed_text(self, timer: SatelliteTimer) -> str:

@@ -185,6 +185,7 @@ class RoomTools:
         return await self._timers.start(
             satellite,
             ends,
+            area=None if self._satellites.get(satellite) is not None else call.area,
             name=arguments.get("name", ""),
             is_alarm="at" in arguments,
             person=call.context.authority.person,
@@ -195,11 +196,14 @@ class RoomTools:
     def _satellite(self, call: ToolCall) -> str | None:
         """Return the satellite that is meant: that of a room, the one that was spoken to, or one near the speaker.
 
+        It is empty where somebody spoke in a room in which nothing rings; None is a chat.
+
         Raises:
             NotFound: There is none in that room.
         """
         views, room = self._satellites.all(), call.arguments.get("room")
-        if room is None and (own := _spoken_to(call)) is not None:
+        own = self._spoken_to(call)
+        if room is None and own:
             return own
         for each in sorted(views, key=lambda view: not view.is_connected):
             if (room or call.area) and (_is(self._area(each.area_id), room or call.area) or _is(each.info.name, room)):
@@ -207,12 +211,20 @@ class RoomTools:
         if room is not None:
             known = ", ".join(sorted({self._area(each.area_id) or each.info.name for each in views}))
             raise NotFound(f"there is no satellite in {room!r}; there are some in: {known}")
-        return None
+        return own
+
+    def _spoken_to(self, call: ToolCall) -> str | None:
+        """Return the satellite whose conversation it is: its id, another hub's entity, or empty for one unknown."""
+        try:
+            key = SessionKey.parse(call.session_key)
+        except HubError:
+            return None
+        return key.id if key.channel == CHANNEL else self._satellites.place_of(call.session_key)
 
     def _is_near(self, timer: SatelliteTimer, call: ToolCall) -> bool:
         if (room := call.arguments.get("room")) is not None:
             return _is(timer.area, room)
-        return timer.satellite == _spoken_to(call) or (timer.area is not None and timer.area == call.area)
+        return timer.satellite == self._spoken_to(call) or (timer.area is not None and timer.area == call.area)
 
     def _meant(self, call: ToolCall) -> SatelliteTimer:
         """Return the timer that is meant: that of a name, of this satellite before this room before any other.
@@ -228,7 +240,7 @@ class RoomTools:
             timers = [each for each in timers if self._is_near(each, call)]
         found = _named(name, timers) if name is not None else timers
         here = [each for each in found if self._is_near(each, call)]
-        own = [each for each in here if each.satellite == _spoken_to(call)]
+        own = [each for each in here if each.satellite == self._spoken_to(call)]
         ringing = [each for each in here if self._timers.is_ringing(each)]
         elsewhere = found if name is not None or not self._is_in_room(call) else []
         chosen = (ringing if name is None else []) or own or here or elsewhere
@@ -242,7 +254,7 @@ class RoomTools:
         raise NotFound(told, outside=not _are_plain(timers))
 
     def _is_in_room(self, call: ToolCall) -> bool:
-        return _spoken_to(call) is not None or call.area is not None
+        return self._spoken_to(call) is not None or call.area is not None
 
     def _listed(self, timers: Sequence[SatelliteTimer]) -> str:
         now = self._clock.time()
@@ -262,6 +274,8 @@ class RoomTools:
         shown |= {"left_s": round(timer.left(now)), **({"alarm": True} if timer.is_alarm else {})}
         if timer.repeats is not None:
             shown["repeats"] = timer.repeats.told(timer.language)
+        if not timer.satellite:
+            shown["rings"] = "nowhere: a message in a chat tells that it has ended"
         if timer.is_snoozed:
             shown["snoozed"] = True
         if timer.ends_at is not None:
@@ -272,15 +286,6 @@ class RoomTools:
 def _are_plain(timers: Sequence[SatelliteTimer]) -> bool:
     """Whether the names of timers, which anybody may have said, are free of instructions to a model."""
     return is_plain([each.name for each in timers])
-
-
-def _spoken_to(call: ToolCall) -> str | None:
-    """Return the satellite whose conversation it is."""
-    try:
-        key = SessionKey.parse(call.session_key)
-    except HubError:
-        return None
-    return key.id if key.channel == CHANNEL else None
 
 
 def _seconds(text: str) -> float:

@@ -31,7 +31,8 @@ def listens(kiosk: Kiosk) -> bool:
     """Whether it is listened between two rings."""
     line = kiosk.line
     assert isinstance(line, SatelliteLine)
-    return line.is_overhearing
+    turn = line.overheard
+    return turn is not None and turn.is_listening and (line.turn is turn or line.info.always_sends)
 
 
 async def ringing(home: VoiceHome, **about: object) -> Kiosk:

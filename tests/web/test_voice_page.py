@@ -15,6 +15,7 @@ from hub.core.errors import Unavailable
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
 from tests.voice.kit import VoiceHome, voice_home
+from tests.voice.test_timers import room, timers, told
 from tests.web.browser import Chromium
 from tests.web.looks import faults
 from web.dashboard import Dashboard
@@ -127,3 +128,26 @@ async def test_what_is_no_recording_is_refused(home: VoiceHome, body: bytes) -> 
         client.post(f"{home.url}{PATH}/hear", data=body, headers=home.bearer) as answer,
     ):
         assert answer.status == 400
+
+
+async def test_timers_are_listed_and_put_off_left_out_and_cancelled_there(home: VoiceHome, page: Page) -> None:
+    kitchen = room(home, "kitchen", "Kitchen")
+    await told(home, "kitchen", action="set", at="7:00", repeat=["weekdays"])
+    await told(home, "kitchen", action="set", name="pizza", duration="1m")
+    await page.goto(PATH)
+    await page.wait_for_selector("html[data-ready][data-live=on]")
+    alarm, pizza = (page.locator("[id^=timer-]").filter(has_text=each) for each in ("every weekday at 07:00", "pizza"))
+
+    await page.get_by_role("button", name="Skip the next: alarm").click()
+    await until(lambda: any(each.after > home.clock.time() for each in timers(home).all()))
+    await home.clock.advance(61)
+    await home.passing(lambda: kitchen.begun > 0)
+    await expect(pizza).to_contain_text("Rings")
+    assert await faults(page) == []
+    await page.get_by_role("button", name="Snooze: pizza timer").click()
+    await expect(pizza).to_contain_text("Put off")
+    await page.get_by_role("button", name="Cancel: pizza timer").click()
+    await expect(pizza).to_have_count(0)
+
+    await expect(alarm).to_contain_text("Kitchen · every weekday at 07:00")
+    assert len(timers(home).all()) == 1

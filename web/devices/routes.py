@@ -42,6 +42,7 @@ def routes(
         page("/devices/connected", connected.handler(lambda each: each.show), ADMIN),
         page("/devices/voice", voice.handler(lambda each: each.show), ADMIN),
         form("/devices/voice/say", voice.handler(lambda each: each.say), ADMIN),
+        form("/devices/voice/timer", voice.handler(lambda each: each.timer), ADMIN),
         form("/devices/voice/speak", voice.handler(lambda each: each.speak), ADMIN),
         form("/devices/voice/hear", voice.handler(lambda each: each.hear), ADMIN, body_limit=RECORDING_BYTES),
         page("/devices/voice/settings", voice.handler(lambda each: each.settings.show), ADMIN),

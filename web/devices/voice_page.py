@@ -10,16 +10,18 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from hub.config.store import EVENT_CONFIG_CHANGED
-from hub.core.errors import InvalidRequest
+from hub.core.errors import InvalidRequest, NotFound
 from hub.core.events import Event, EventBus, Unsubscribe
 from hub.core.phrases import phrase
-from hub.core.schema import All, Length, Optional, Required, Schema, string
+from hub.core.schema import All, In, Length, Optional, Required, Schema, string
 from hub.core.states import EVENT_STATE_CHANGED
 from hub.core.surfaces import HttpCall
 from hub.models.registry import EVENT_MODELS_CHANGED
 from hub.voice.contract import DOMAIN, EVENT_STAGE, TALK, SatelliteInfo
 from hub.voice.engine_list import HEARS, SPEAKS, list_engines, list_wake_programs
 from hub.voice.sound import as_wav
+from hub.voice.timer import name_of
+from hub.voice.timers import EVENT_TIMER
 from web.core.form import read_fields
 from web.core.live import Frame
 from web.core.method_client import MethodClient
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from hub.voice.engines import VoiceEngines
     from hub.voice.satellites import SatelliteRegistry
     from hub.voice.settings import SatelliteSettings
+    from hub.voice.timers import SatelliteTimers
     from web.devices.voice_settings import VoiceSettingsPage
 
 PATH = "/devices/voice"
@@ -66,6 +69,12 @@ _SAY = Schema(
         Required("text"): All(string, Length(min=1, max=1_000)),
     }
 )
+_TIMER = Schema(
+    {
+        Required("id"): All(string, Length(min=1, max=100)),
+        Required("do"): In(("snooze", "skip", "cancel")),
+    }
+)
 _SPEAK = Schema(
     {
         Required("text"): All(string, Length(min=1, max=1_000)),
@@ -81,6 +90,7 @@ class VoicePage:
         client: Calls `areas.list` and `talk.catalog`.
         satellites: The satellites of the home.
         models: Know what hears and speaks.
+        timers: Returns their timers, once there are some.
         language_of: Returns the language of a person, by id, or of the home.
     """
 
@@ -90,11 +100,12 @@ class VoicePage:
         client: MethodClient,
         satellites: SatelliteRegistry,
         models: ModelRegistry,
+        timers: Callable[[], SatelliteTimers | None],
         *,
         language_of: Callable[[str | None], str],
     ) -> None:
         self._renderer, self._client, self._satellites = renderer, client, satellites
-        self._models, self._language_of = models, language_of
+        self._models, self._timers, self._language_of = models, timers, language_of
         self._found: tuple[float, EngineList] | None = None
         self.settings: VoiceSettingsPage
         """The forms of settings; given by who makes both."""
@@ -110,7 +121,8 @@ class VoicePage:
             self._found = None
 
         listening = [bus.listen(each, other_models) for each in (EVENT_MODELS_CHANGED, EVENT_CONFIG_CHANGED)]
-        return [*listening, bus.listen(EVENT_STAGE, lambda _: changed(TOPIC)), bus.listen(EVENT_STATE_CHANGED, moved)]
+        told = (bus.listen(each, lambda _: changed(TOPIC)) for each in (EVENT_STAGE, EVENT_TIMER))
+        return [*listening, *told, bus.listen(EVENT_STATE_CHANGED, moved)]
 
     async def show(self, call: HttpCall) -> web.StreamResponse:
         """`GET /devices/voice`: the page."""
@@ -127,6 +139,22 @@ class VoicePage:
         fields = read_fields(call, _SAY)
         heard = await self._satellites.say(fields["satellite"], fields["text"])
         return json_response({"whole": heard.is_whole}) if wants_json(call.request) else see_other(PATH)
+
+    async def timer(self, call: HttpCall) -> web.StreamResponse:
+        """`POST /devices/voice/timer`: put off what rings, leave out the next time of an alarm, or cancel."""
+        fields, timers = read_fields(call, _TIMER), self._timers()
+        known = [*timers.all(), *timers.can_snooze()] if timers is not None else []
+        timer = next((each for each in known if each.id == fields["id"]), None)
+        if timers is None or timer is None:
+            raise NotFound(phrase("This timer is no longer there."))
+        match fields["do"]:
+            case "snooze":
+                await timers.snooze(timer)
+            case "skip":
+                await timers.skip(timer)
+            case _:
+                await timers.cancel(timer)
+        return see_other(PATH)
 
     async def speak(self, call: HttpCall) -> web.StreamResponse:
         """`POST /devices/voice/speak`: a text as a recording, to be played in the browser."""
@@ -226,6 +254,7 @@ class VoicePage:
             "satellites": [self._satellite(view, areas, self._satellites.turns(view.info.id)) for view in views],
             "missing": missing,
             "turns": [self._turn(each, names, longest) for each in turns[:SHOWN]],
+            "timers": self._shown_timers(),
             "hears": settings.transcription_model is not None or "transcription" in ready,
             "speaks": settings.speech_model is not None or "stt-tts" in ready,
         }
@@ -248,6 +277,26 @@ class VoicePage:
             "false_wakes": sum(1 for each in turns if each.wake_word and each.outcome in ("silence", "noise")),
             "wakes": sum(1 for each in turns if each.wake_word),
         }
+
+    def _shown_timers(self) -> list[dict[str, Any]]:
+        timers = self._timers()
+        if timers is None:
+            return []
+        rung = {each.id for each in timers.can_snooze()}
+        return [
+            {
+                "id": each.id,
+                "called": name_of(each)[:1].upper() + name_of(each)[1:],
+                "about": [*filter(None, (each.area, each.repeats and each.repeats.told(each.language)))],
+                "rings": timers.is_ringing(each),
+                "paused": each.ends_at is None,
+                "put_off": each.is_snoozed,
+                "when": self._renderer.when(int(1_000 * (each.ends_at or 0)), seconds=not each.is_alarm),
+                "repeats": each.repeats is not None,
+                "may_snooze": each.id in rung,
+            }
+            for each in timers.all()
+        ]
 
     def _turn(self, turn: VoiceTurn, names: Mapping[str, str], longest: int) -> dict[str, Any]:
         word, tone = OUTCOMES.get(turn.outcome, (turn.outcome, ""))

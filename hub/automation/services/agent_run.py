@@ -73,11 +73,16 @@ AGENT_RUN_SCHEMA = Schema(
             All(string, Length(min=1, max=500))
         ),
         Optional("timeout", description="Timeout."): positive_seconds,
+        Optional("spoken", default=False, description="Whether it was spoken in a room."): boolean,
         Optional("area", description="The name of the room that it is about where no other is named."): All(
             string, Length(min=1, max=128)
         ),
     }
 )
+
+
+SPOKEN = "voice"
+"""The channel of what is spoken in a room."""
 
 
 class AgentRunService:
@@ -145,6 +150,7 @@ class AgentRunService:
                 on_final=on_final if place is not None else None,
                 after=after,
                 quoted=call.quoted,
+                channel=SPOKEN if data["spoken"] else "automation",
                 area=data.get("area"),
             )
         )

@@ -67,6 +67,7 @@ class RequestedRun(Struct, frozen=True):
         on_final: Called in the transaction that ends the run.
         after: Called when it has ended, also when nobody waited for it.
         quoted: Whether words from outside in the text are quoted in it.
+        channel: What the words came by, for the envelope.
         area: Name of the area of the home that it is about.
     """
 
@@ -84,6 +85,7 @@ class RequestedRun(Struct, frozen=True):
     on_final: Callable[[SqlConnection, RunResult], None] | None = None
     after: Callable[[RunResult], None] | None = None
     quoted: bool = False
+    channel: str = "automation"
     area: str | None = None
 
 
@@ -223,9 +225,9 @@ class AgentRuns:
             lane=LANE,
             priority=Priority.BACKGROUND,
             timeout_s=wanted.timeout_s,
-            channel="automation",
             on_final=wanted.on_final,
             quoted=wanted.quoted,
+            channel=wanted.channel,
             area=wanted.area,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,8 @@ _PICTURE = frozenset({"entity_picture", "access_token"})
 """Where its pictures are there, and a key to them: ours are where the hub serves them."""
 _BROKEN = (aiohttp.ClientError, OSError, HubError, TimeoutError, ValueError, LookupError, TypeError, AttributeError)
 MQTT = "mqtt"
+_SATELLITES: Mapping[str, Sequence[str]] = {"assist_satellite": ("announce", "start_conversation")}
+"""Services of its satellites, which are not among those of domains here: the hub has satellites of its own."""
 _NAMING = frozenset({"update_item", "remove_item"})
 """Services of lists that name items which are there."""
 _OURS = frozenset({"automation", "script", "person"})
@@ -267,7 +269,8 @@ class HomeAssistantBridge:
 
     def _commands(self, id: str) -> dict[str, Command]:
         domain = id.partition(".")[0]
-        return {service: self._command(id, domain, service) for service in DOMAINS.get(domain, ())}
+        services = (*_SATELLITES.get(domain, ()), *DOMAINS.get(domain, ()))
+        return {service: self._command(id, domain, service) for service in services}
 
     def _command(self, id: str, domain: str, service: str) -> Command:
         async def run(data: Mapping[str, Any]) -> Mapping[str, Any] | None:

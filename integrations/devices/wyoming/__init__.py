@@ -31,6 +31,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
     if "listen" in config:
         from integrations.devices.wyoming.server import WyomingServer
 
+        host.satellites.open()
         server = await WyomingServer(host, config).start()
         host.on_unload(server.close)
     for each in config["satellites"]:

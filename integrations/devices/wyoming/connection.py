@@ -40,6 +40,7 @@ GRACE_S = 0.5
 """Until all of a sound has been searched that ended."""
 SENSITIVITY = 0.5
 """As the maker of a word advises: the protocol has no other."""
+SATELLITE = "assist_satellite."
 PAUSE_MS = 1_000
 """What was said before such a pause is told before the rest was said."""
 LANGUAGES = (
@@ -203,6 +204,10 @@ class WyomingConnection:
             await self._send(WyomingEvent("not-handled", {"text": _EXPECTED}))
             return
         about = context if isinstance(context, dict) else {}
+        place = self._place(about)
+        if place and (told := await self._host.satellites.registry.answer_ring(place, text)) is not None:
+            await self._send(WyomingEvent("handled", {"text": told, "context": about}))
+            return
         answer = _Answer(self._writer, about)
         unsubscribe = self._host.bus.listen("run_delta", answer.heard)
         try:
@@ -223,6 +228,9 @@ class WyomingConnection:
         asked: dict[str, Any] = {"agent": agent, "message": text, "silent": False}
         if conversation := str(about.get("conversation_id") or "")[:ID_LIMIT_CHARS]:
             asked["session"] = str(SessionKey(agent, SessionKind.HOOK, f"wyoming:{conversation}"))
+            if (place := self._place(about)) is not None:
+                self._host.satellites.registry.held_at(asked["session"], place)
+                asked["spoken"] = True
         if (room := self._room(about)) is not None:
             asked["area"] = room
         known = self._host.people.by_id(self._config.get("person") or "")
@@ -231,6 +239,16 @@ class WyomingConnection:
         return await registry.call(
             "agent", "run", asked, context=by, wants_response=True, timeout_s=ANSWER_LIMIT_S, notes=notes
         )
+
+    def _place(self, about: Mapping[str, Any]) -> str | None:
+        """Return the entity of Home Assistant's satellite, empty for one that is not here; None if nobody spoke."""
+        registry = self._host.entities.registry
+        satellite, device = _text(about.get("satellite_id")), _text(about.get("device_id"))
+        if satellite in registry.entities and satellite.startswith(SATELLITE):
+            return satellite
+        known = registry.local_id(device) if device else None
+        here = (id for id, each in registry.entities.items() if known and each.device_id == known)
+        return next((id for id in here if id.startswith(SATELLITE)), "") if satellite or device else None
 
     def _room(self, about: Mapping[str, Any]) -> str | None:
         """Return the name of the room of Home Assistant's satellite, or of its device, if they came over its bridge."""

@@ -52,11 +52,17 @@ class Assist(Bench):
         self.people = People([Person("me", "Me", owner=True)])
         self.agents = SimpleNamespace(default=lambda: SimpleNamespace(id="main"))
         self.config = SimpleNamespace(current=SimpleNamespace(or_default=SECTIONS.__getitem__))
+        self.held: list[str] = []
+        here = SimpleNamespace(held_at=lambda _, place: self.held.append(place), answer_ring=self._nothing_rings)
+        self.voice = SimpleNamespace(satellites=lambda: here)
         self.services.register("agent", "run", self._run, Schema({Optional(str): object}), ResponseMode.OPTIONAL)
         self.wake_engines = WakeEngines(self.clock, self.tasks)
         self.voice: Any = SimpleNamespace(satellites=lambda: SimpleNamespace(wake_engines=self.wake_engines))
         self.server = WyomingServer(host_on(self, "wyoming")[0], CONFIG_SCHEMA(config) | {"port": 0})
         self.port = 0
+
+    async def _nothing_rings(self, place: str, text: str) -> None:
+        return None
 
     async def _run(self, call: ServiceCall) -> Any:
         self.calls.append(call)
@@ -172,25 +178,27 @@ async def test_an_answer_that_breaks_off_is_not_handled(assist: Assist) -> None:
 
 
 @pytest.mark.parametrize(
-    ("about", "room"),
+    ("about", "room", "held"),
     [
-        ({"satellite_id": "assist_satellite.kitchen"}, "Kitchen"),
-        ({"device_id": "theirs"}, "Kitchen"),
-        ({"satellite_id": "assist_satellite.other", "device_id": "theirs"}, "Kitchen"),
-        ({"device_id": "unknown", "satellite_id": 1}, None),
-        ({}, None),
+        ({"satellite_id": "assist_satellite.kitchen"}, "Kitchen", ["assist_satellite.kitchen"]),
+        ({"device_id": "theirs"}, "Kitchen", ["assist_satellite.kitchen"]),
+        ({"satellite_id": "assist_satellite.other", "device_id": "theirs"}, "Kitchen", ["assist_satellite.kitchen"]),
+        ({"device_id": "unknown", "satellite_id": 1}, None, [""]),
+        ({}, None, []),
     ],
 )
 async def test_the_room_of_a_bridged_satellite_is_that_of_the_sentence(
-    assist: Assist, about: dict[str, Any], room: str | None
+    assist: Assist, about: dict[str, Any], room: str | None, held: list[str]
 ) -> None:
     device = DeviceInfo(frozenset({"theirs"}), name="Voice", suggested_area="Kitchen")
     description = EntityDescription("assist_satellite", "x", "Kitchen", "kitchen", device)
     assist.entities.add(description, source="home_assistant")
 
-    await assist.ask(sentence("light on", **about))
+    await assist.ask(sentence("light on", conversation_id="c", **about))
 
     assert assist.calls[0].data.get("area") == room
+    assert assist.held == held
+    assert assist.calls[0].data.get("spoken", False) is bool(held)
 
 
 @pytest.mark.parametrize(
