@@ -12,12 +12,13 @@ from hub.core.phrases import phrase
 from hub.messaging.texts import say
 from hub.voice.chimes import Chime, chime
 from hub.voice.contract import CanChooseWakeWords, Satellite, Sound, Stage
+from hub.voice.echo import Echo
 from hub.voice.engines import within
 from hub.voice.line_home import LineHome
 from hub.voice.mouth import Mouth, Utterance, cut_short
-from hub.voice.segmenter import LOUDER, QUIETEST, Segmenter, SpeechBegan, loudest
+from hub.voice.segmenter import QUIETEST, Segmenter, SpeechBegan, loudest
 from hub.voice.settings import named
-from hub.voice.turn import Outcome, Turn, asks_back, is_echo, is_stop
+from hub.voice.turn import Outcome, Turn, asks_back, is_stop
 from hub.voice.wake import SoundStream
 
 _log = logging.getLogger(__name__)
@@ -31,10 +32,6 @@ ANSWER_S = 90.0
 BEFORE_MS = 1_500
 """Who speaks right after the wake word speaks before anything knows how loud the room is."""
 UNWANTED_KEPT = 100
-SAID_KEPT = 3
-"""Texts of which an echo may be heard."""
-FORGETS = 0.8
-"""So much of the loudness of an echo is still expected with the next answer: it may have been turned down."""
 
 
 class _Late(TimedOut):
@@ -60,19 +57,11 @@ class SatelliteLine:
         self.is_connected = False
         self.turn: Turn | None = None
         self.mouth = Mouth(
-            satellite,
-            self._clock,
-            self._tasks,
-            self._sound_of,
-            tell=self._speaks,
-            failed=self._not_spoken,
-            silent=self._silent,
+            satellite, home.clock, home.tasks, self._sound_of, self._speaks, self._not_spoken, self._silent
         )
         self._paused: Turn | None = None
         """The turn whose answer goes on if nothing is said in the present one."""
-        self._said: deque[str] = deque(maxlen=SAID_KEPT)
-        self._echo = 0.0
-        """The power of what was taken for speech in vain while it spoke."""
+        self._echo = Echo()
         self._segmenter = Segmenter(self.settings.silence_ms)
         self._fed = bytearray()
         self._fed_at = 0.0
@@ -105,7 +94,7 @@ class SatelliteLine:
             turn.wake_word = word
             return
         self._pause()
-        self._begin(self._new_turn(word))
+        self._begin(self.new_turn(word))
         if self.settings.sounds and not self.info.wakes_itself:
             self._chime(Chime.WAKE)
 
@@ -264,7 +253,7 @@ class SatelliteLine:
 
     async def overhear(self, window_s: float) -> str:
         """Listen between two rings; see `Satellites.overhear`."""
-        turn = self.overheard = self._new_turn(None)
+        turn = self.overheard = self.new_turn()
         turn.is_between_rings, turn.patience_s, turn.longest_s = True, window_s, window_s + RING_WORDS_S
         turn.question = asyncio.get_running_loop().create_future()
         try:
@@ -295,10 +284,6 @@ class SatelliteLine:
             self._interrupt()
             self._begin(turn)
 
-    def new_turn(self) -> Turn:
-        """Return a turn that `listen` begins."""
-        return self._new_turn(None)
-
     def answer_ended(self, turn: Turn) -> None:
         """No more of an answer comes; it is over when it has been said."""
         turn.is_over = True
@@ -307,7 +292,8 @@ class SatelliteLine:
 
     # --- a turn ---
 
-    def _new_turn(self, word: str | None) -> Turn:
+    def new_turn(self, word: str | None = None) -> Turn:
+        """Return a turn; one without a wake word is begun by `listen`."""
         return Turn(self.info.id, self.info.name, self._clock.time(), self._clock.monotonic(), word)
 
     def _begin(self, turn: Turn) -> None:
@@ -353,9 +339,9 @@ class SatelliteLine:
         await turn.decided.wait()
         self._become(Stage.PROCESSING)
         text = said if isinstance(said, str) else await self._text_of(said)
-        if not text.strip() or self._is_own(turn, text):
+        if not text.strip() or (turn.is_barge_in and self._echo.has(text)):
             if turn.is_barge_in and isinstance(said, bytes):
-                self._echo = max(self._echo, loudest(said))
+                self._echo.mistaken(said)
             return Outcome.NOISE
         paused = self._paused
         self._drop_paused()
@@ -507,10 +493,6 @@ class SatelliteLine:
                 self._note = cut_short(turn.answer, cut)
         self._finish(turn, Outcome.INTERRUPTED)
 
-    def _is_own(self, turn: Turn, text: str) -> bool:
-        """Whether the satellite has heard itself."""
-        return turn.is_barge_in and not is_stop(text) and is_echo(text, " ".join(self._said))
-
     def _overhear(self, samples: bytes) -> None:
         """Hear while nobody was called: what wakes it, and who speaks while it speaks."""
         if self._wake is not None:
@@ -518,7 +500,7 @@ class SatelliteLine:
             if self.turn is not None and self.turn.is_listening:  # that was it
                 return
         saying = self.mouth.saying
-        self._segmenter.floor = max(QUIETEST, LOUDER * self._echo) if saying is not None else QUIETEST
+        self._segmenter.floor = self._echo.floor if saying is not None else QUIETEST
         for each in self._segmenter.feed(samples):
             if (between := self.overheard) is not None:
                 self._fed_at, between.is_speech = self._clock.monotonic(), True
@@ -529,7 +511,7 @@ class SatelliteLine:
                 continue
             if saying is None or saying.run_id is None or not self.settings.barge_in:
                 continue
-            segmenter, turn = self._segmenter, self._new_turn(None)
+            segmenter, turn = self._segmenter, self.new_turn()
             turn.is_speech = turn.is_barge_in = True
             self._pause()
             self._begin(turn)
@@ -547,7 +529,7 @@ class SatelliteLine:
         self.feed(since)
 
     def _judged(self, probability: float) -> None:
-        self._segmenter.judge(probability)
+        self._segmenter.judge(probability)  # that of the present turn
 
     def _hear_anew(self) -> None:
         noise = self._segmenter.noise
@@ -562,7 +544,7 @@ class SatelliteLine:
     # --- what is told ---
 
     def _speaks(self, utterance: Utterance) -> None:
-        self._said.append(utterance.text)
+        self._echo.begin(utterance.text)
         if (turn := self.turn) is not None and utterance.run_id is not None and utterance.run_id == turn.run_id:
             self._mark(turn, "speech")
         self._become(Stage.RESPONDING, utterance.text)
@@ -577,7 +559,7 @@ class SatelliteLine:
             self._chime(Chime.ERROR)
 
     def _silent(self) -> None:
-        self._echo *= FORGETS
+        self._echo.end()
         if self.turn is None:
             if not self._rings:
                 self._become(Stage.IDLE)

@@ -105,7 +105,6 @@ class Mouth:
         clock: Clock,
         tasks: TaskOwner,
         sound_of: SoundOf,
-        *,
         tell: Callable[[Utterance], None],
         failed: Callable[[Utterance, HubError], None],
         silent: Callable[[], None],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from difflib import SequenceMatcher
 from enum import StrEnum
 
 from hub.core.ids import new_id
@@ -13,9 +12,6 @@ from hub.voice.contract import VoiceTurn
 SILENCE_S = 8.0
 """Nobody speaks any more who has not begun to."""
 LONGEST_S = 70.0
-ECHO_SHARE = 0.6
-"""So many of the words that are heard of an echo are those that are said."""
-_WORDS = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")
 _NOT_WORDS = re.compile(r"[^\w\s]+")
 STOP_WORDS = frozenset(
     {
@@ -122,17 +118,6 @@ class Turn:
 def is_stop(words: str | None) -> bool:
     """Whether words, or a wake word, mean nothing but that it should be silent."""
     return " ".join(_NOT_WORDS.sub(" ", (words or "").replace("_", " ")).split()).casefold() in STOP_WORDS
-
-
-def is_echo(heard: str, said: str) -> bool:
-    """Whether what was heard is, as far as it can be understood, what is being said there."""
-    words, ours = _words_of(heard), _words_of(said)
-    same = SequenceMatcher(None, words, ours, autojunk=False).get_matching_blocks()
-    return bool(words) and sum(each.size for each in same) >= ECHO_SHARE * len(words)
-
-
-def _words_of(text: str) -> list[str]:
-    return _WORDS.findall(text.casefold().replace("'", "").replace("’", ""))
 
 
 def asks_back(answer: str) -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hub.voice.contract import Stage
+from hub.voice.echo import is_echo
 from hub.voice.mouth import REWIND_S
-from hub.voice.turn import is_echo
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
 from tests.voice.kit import API, LETTER_S, VoiceHome, silence, speech, voice_home

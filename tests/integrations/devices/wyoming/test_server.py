@@ -53,11 +53,11 @@ class Assist(Bench):
         self.agents = SimpleNamespace(default=lambda: SimpleNamespace(id="main"))
         self.config = SimpleNamespace(current=SimpleNamespace(or_default=SECTIONS.__getitem__))
         self.held: list[str] = []
-        here = SimpleNamespace(held_at=lambda _, place: self.held.append(place), answer_ring=self._nothing_rings)
-        self.voice = SimpleNamespace(satellites=lambda: here)
         self.services.register("agent", "run", self._run, Schema({Optional(str): object}), ResponseMode.OPTIONAL)
         self.wake_engines = WakeEngines(self.clock, self.tasks)
-        self.voice: Any = SimpleNamespace(satellites=lambda: SimpleNamespace(wake_engines=self.wake_engines))
+        here = SimpleNamespace(held_at=lambda _, place: self.held.append(place), answer_ring=self._nothing_rings)
+        here.wake_engines = self.wake_engines
+        self.voice: Any = SimpleNamespace(satellites=lambda: here)
         self.server = WyomingServer(host_on(self, "wyoming")[0], CONFIG_SCHEMA(config) | {"port": 0})
         self.port = 0
 
