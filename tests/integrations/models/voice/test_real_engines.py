@@ -1,11 +1,12 @@
 """What is heard of what Piper and espeak-ng say, by Whisper and by what finds wake words.
 
-A long run with HOMARUS_VOICE, a home with engines, has them.
+A long run with HOMARUS_VOICE, a home with engines as `real_home` makes it, has them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,12 +25,16 @@ from integrations.models.voice.engine_process import WORKER, EngineProcess
 from integrations.models.voice.installed import WAKE, VoiceFolder
 from integrations.models.voice.provider import VoiceProvider, VoiceSettings
 from integrations.models.voice.wake import PIECE_BYTES, WakeProcess, delay_s
+from tests.integrations.models.voice import mandarin
 from tests.integrations.models.voice.household import CHINESE, ENGLISH, PINYIN_VOICE, errors, signs, words
+from tests.integrations.models.voice.real_home import MANDARIN, VOICE
 from tests.lengths import LONG
 
 REAL = os.environ.get("HOMARUS_VOICE")
 FOLDER = VoiceFolder(Path(REAL or os.devnull))
 ENGLISH_LIMIT = 0.15
+CHINESE_LIMIT = 0.25
+"""Of signs; of which many sound the same."""
 DELAY_LIMIT_S = 1.0
 CORE_SHARE_LIMIT = 0.03
 """Of a satellite whose words microWakeWord finds."""
@@ -68,6 +73,29 @@ async def test_sentences_of_a_household_are_understood(tts: str, language: str, 
     each_s = f"{spoken_s / len(said):.2f} s to speak, {heard_s / len(said):.2f} s to hear a sentence"
     print(f"\n{tts} {language}: {share:.1%} of {count} words wrong; {each_s}")
     assert limit is None or share <= limit
+
+
+@real
+@pytest.mark.skipif(not (FOLDER.path.parents[1] / MANDARIN / f"{VOICE}.bin").is_file(), reason="real_home brings it")
+@pytest.mark.timeout(900)
+async def test_mandarin_is_understood(tmp_path: Path) -> None:
+    speaker = FOLDER.path.parents[1] / MANDARIN
+    command = (str(FOLDER.python), "-P", mandarin.__file__, str(speaker), VOICE, str(tmp_path))
+    process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
+    await process.communicate(json.dumps(list(CHINESE.values())).encode())
+    assert process.returncode == 0
+    provider = VoiceProvider("voice", FOLDER, VoiceSettings(timeout_s=300.0), Clock())
+    wrong, count = 0, sum(map(len, CHINESE))
+    for number, sentence in enumerate(CHINESE):
+        sound = (tmp_path / f"{number}.wav").read_bytes()
+        heard = await provider.transcribe(AUTO, sound, "said.wav", "zh")
+        wrong += errors(signs(sentence), signs(heard))
+        if signs(sentence) != signs(heard):
+            print(f"\n{sentence}: {heard}", end="")
+    await provider.close()
+
+    print(f"\nMandarin: {wrong / count:.1%} of {count} signs wrong")
+    assert wrong / count <= CHINESE_LIMIT
 
 
 @pytest.fixture
