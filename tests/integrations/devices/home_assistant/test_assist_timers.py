@@ -77,19 +77,21 @@ async def test_a_timer_is_announced_where_it_was_asked_for_until_somebody_wakes_
     await home.clock.advance(301)
     await home.passing(lambda: len(home.announced()) >= 3)
 
+    before = len(home.announced())
     await home.core.change("assist_satellite.pe", "listening")
     await home.passing(lambda: not timers(home).all())
     rung = len(home.announced())
     quiet = await home.ask("stop", PE)
     put_off = await home.ask("five more minutes", PE)
     await home.clock.advance(299)
-    before = len(home.announced())
+    waited = len(home.announced())
     await home.clock.advance(2)
     await home.passing(lambda: len(home.announced()) > rung)
 
     assert (said, quiet, put_off) == ("pizza timer, 5 minutes, starting now.", "", "Put off for 5 minutes.")
     assert listed == "pizza timer: 5 minutes left."
-    assert before == rung
+    assert rung <= before + 1  # it does not ring out its two minutes
+    assert waited == rung
     assert home.core.called[0] == {
         "domain": "assist_satellite",
         "service": "announce",
