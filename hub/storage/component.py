@@ -27,7 +27,7 @@ class StorageComponent(Component):
     """
 
     name = "storage"
-    sections = frozenset({"hub"})
+    sections = frozenset({"hub", "storage"})
     in_recovery = True
 
     def __init__(self, base: Foundation, restart: Callable[[], None]) -> None:

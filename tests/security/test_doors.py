@@ -22,6 +22,8 @@ THEIRS = {
     "integrations/devices/rest/schema.py string": "of the server",
     "hub/automation/definition/grammar.py secret": "signs what this hub sends",
     "hub/automation/definition/grammar.py token": "of the program that gets the results",
+    "hub/storage/schema.py postgresql": "of the database server",
+    "hub/storage/schema.py url": "of the database server",
     "hub/backup/schema.py access_key": "of the storage",
     "hub/backup/schema.py secret_key": "of the storage",
     "hub/backup/schema.py password": "of the WebDAV server",

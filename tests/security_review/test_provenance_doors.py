@@ -413,6 +413,7 @@ ELSEWHERE = {
     },
     "route": {
         "POST /devices/voice/hear": "what was heard is shown to the one who spoke",
+        "POST /devices/voice/settings": "the owner's configuration",
         "POST /devices/voice/timer": "no words: which timer, and what becomes of it",
         **dict.fromkeys(("POST /devices/voice/say", "POST /devices/voice/speak"), "words of the hub to people"),
         "PUT /api/webhook/{webhook_id}": "as POST",

@@ -176,6 +176,7 @@ OTHERS = {
     "/find": "JSON",
     "/pick": "JSON",
     "/timeline/{id}/file": "a file",
+    "/timeline/{id}/picture/{number}": "a picture",
     "/timeline/{id}/sent": "what a model was sent, in English",
     "/settings/backup/download": "a file",
     "/settings/advanced/ui": "the components, with made-up contents",

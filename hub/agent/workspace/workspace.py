@@ -18,7 +18,6 @@ from hub.core.clock import Clock
 from hub.core.context import Authority, Context
 from hub.core.executors import FILES
 from hub.core.ids import new_id
-from hub.entities.pictures import EVENT_KEPT
 from hub.memory.front_matter import holds_outside_words
 from hub.memory.places import CURATED, FOLDER, GROUPS, PEOPLE
 from hub.sandbox.places import SandboxPlaces, WorkspaceRules
@@ -108,6 +107,8 @@ class Workspaces:
 
     async def keep_from_outside(self, call: ToolCall, data: bytes, suffix: str) -> str:
         """Keep a file that a device made with the attachments of a conversation; return its path in the workspace."""
+        from hub.entities.pictures import EVENT_KEPT
+
         path = f"{media_folder(call.session_key)}/node-{new_id()}{suffix}"
         await FILES.run(self._write_from_outside, call.agent_id, path, data)
         self._fire(EVENT_KEPT, {"file": path, "agent_id": call.agent_id}, call.context)

@@ -43,7 +43,9 @@ _HUB_SERVICES = {
     for name, keys in {
         "agent.heartbeat": "ack_max_chars agent checks model prompt session target timeout",
         "agent.heartbeat_due": "agent skip_unchanged",
-        "agent.run": "agent announce area message model name session silent silent_unless thinking timeout tools",
+        "agent.run": (
+            "agent announce area message model name session silent silent_unless spoken thinking timeout tools"
+        ),
         "agent.system_event": "agent mode session text",
         "automation.reload": "",
         "automation.toggle": "entity_id",
