@@ -289,12 +289,11 @@ _FOURTEENTH = (
     """CREATE INDEX transcripts_key ON transcripts(session_key)""",
     """CREATE TABLE transcript(session_id TEXT NOT NULL, seq INTEGER NOT NULL, id TEXT NOT NULL, run_id TEXT,
         ts_ms INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY(session_id, seq), UNIQUE(session_id, id))""",
-    """CREATE TABLE documents(name TEXT PRIMARY KEY, data TEXT NOT NULL)""",
 )
 
 
 def fourteenth(connection: sqlite3.Connection) -> None:
-    """Make room for transcripts and small files, which are files of the home unless `storage:` says otherwise."""
+    """Make room for transcripts, which are files of the home unless `storage:` says otherwise."""
     for statement in _FOURTEENTH:
         connection.execute(statement)
 

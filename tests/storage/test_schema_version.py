@@ -14,7 +14,6 @@ from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.schema_version import Migration
 
 TABLES = {
-    *("transcripts", "transcript", "documents"),
     "api_runs",
     "approvals",
     "automation_authority",
@@ -23,7 +22,6 @@ TABLES = {
     "automation_state",
     "budget_spending",
     "channel_cursors",
-    "documents",
     "transcript",
     "transcripts",
     "devices",
