@@ -195,12 +195,14 @@ NEEDS_HUB -= {("browser", "extension", name) for name in ("install", "path")}
 NEEDS_BACKUP = {("backup", name) for name in ("delete", "restore", "undo", "verify")}
 OF_MACHINE = {path for path in COMMANDS if path[0] in ("service", "update") or path[:2] == ("node", "service")}
 NEEDS_MODELS = {("voice", name) for name in ("install", "remove", "test")}
+NEEDS_DATABASE = {("storage", "move")}
 NEEDS_A_FOLDER = {path for path in COMMANDS if path[0] == "migrate"} - NEEDS_HUB
 ALONE = sorted(
     set(COMMANDS)
     - KEEPS_KEYS
     - NEEDS_HUB
     - NEEDS_BACKUP
+    - NEEDS_DATABASE
     - OF_MACHINE
     - NEEDS_A_FOLDER
     - NEEDS_MODELS

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.agent.conftest import house
+from tests.agent.conftest import form, house
 
-__all__ = ["house"]
+__all__ = ["form", "house"]

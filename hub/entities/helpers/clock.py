@@ -36,7 +36,7 @@ def _sensors(key: str, settings: Settings) -> Mapping[str, Settings]:
 
 def _icon(settings: Settings) -> dict[str, str]:
     has_time, has_date = ("time" in settings["option"], "date" in settings["option"])
-    return {"icon": f"mdi:{'calendar-clock' if has_time and has_date else 'calendar' if has_date else 'clock'}"}
+    return {"icon": "mdi:calendar-clock" if has_time and has_date else "mdi:calendar" if has_date else "mdi:clock"}
 
 
 KINDS = (
