@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -28,17 +29,20 @@ async def files_into_table(home: Home, db: Database) -> int:
         MoveFailed: What arrived differs.
         OSError: The disk cannot be read.
     """
-    paths = sorted((*home.agents.glob("*/sessions/*.jsonl"), *home.agents.glob(f"*/sessions/{DELETED}/*.jsonl")))
-    for path in paths:
-        reading = read_lines(await asyncio.to_thread(path.read_bytes))
-        lines = _lines(reading)
-        header = reading.header or Header(path.stem, "")
-        is_away = path.parent.name == DELETED
-        agent_id = path.parents[2 if is_away else 1].name
-        head = (path.stem, agent_id, header.key, header.version)
+    paths: dict[tuple[str, str], list[Path]] = {}
+    for path in sorted(home.agents.glob(f"*/sessions/{DELETED}/*.jsonl")):
+        paths.setdefault((path.parents[2].name, path.stem), []).append(path)
+    for path in sorted(home.agents.glob("*/sessions/*.jsonl")):  # there is one too if a run ended after it was deleted
+        paths.setdefault((path.parents[1].name, path.stem), []).append(path)
+    for (agent_id, session_id), found in paths.items():
+        readings = [read_lines(await asyncio.to_thread(path.read_bytes)) for path in found]
+        lines = _lines(readings)
+        header = next((each.header for each in readings if each.header is not None), Header(session_id, ""))
+        head = (session_id, agent_id, header.key, header.version)
+        is_away = found[0].parent.name == DELETED
         await db.write(partial(_put, head=head, lines=lines, is_away=is_away))
-        if await db.read(partial(_get, session_id=path.stem), limit_s=READ_LIMIT_S) != lines:
-            raise MoveFailed(f"not every line of {path} arrived. The home stays where it was; report this.")
+        if await db.read(partial(_get, session_id=session_id), limit_s=READ_LIMIT_S) != lines:
+            raise MoveFailed(f"not every line of {found[0]} arrived. The home stays where it was; report this.")
     return len(paths)
 
 
@@ -53,7 +57,10 @@ async def table_into_files(home: Home, db: Database) -> int:
     """
     select = "SELECT session_id, agent_id, session_key, version, put_away FROM transcripts"
     heads = await db.read(lambda connection: connection.execute(select).fetchall())
-    written: set[Path] = set()
+    live = {home.sessions(agent_id) / f"{session_id}.jsonl" for session_id, agent_id, _, _, away in heads if not away}
+    for path in home.agents.glob("*/sessions/*.jsonl"):
+        if path not in live:  # before the others are written, of which one may take its place
+            move_to_deleted(path)
     for session_id, agent_id, key, version, put_away in heads:
         folder = home.sessions(agent_id)
         path = (folder / DELETED if put_away else folder) / f"{session_id}.jsonl"
@@ -61,11 +68,7 @@ async def table_into_files(home: Home, db: Database) -> int:
         header = encode_line(Header(session_id, key, version).as_dict())
         data = header + b"".join(line.encode() + b"\n" for line in lines)
         await asyncio.to_thread(_write, path, data)
-        written.add(path)
-    for path in home.agents.glob("*/sessions/*.jsonl"):
-        if path not in written:
-            move_to_deleted(path)
-    return len(written)
+    return len(heads)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -75,10 +78,10 @@ def _write(path: Path, data: bytes) -> None:
         raise MoveFailed(f"{path} does not hold what was written. The home stays where it was; look at the disk.")
 
 
-def _lines(reading: TranscriptReading) -> list[str]:
+def _lines(readings: Sequence[TranscriptReading]) -> list[str]:
     """Return the lines of the entries, unchanged; of several with one id, the first."""
     lines: dict[str, str] = {}
-    for line in reading.good:
+    for line in (line for each in readings for line in each.good):
         entry = parse_line(line)
         if entry is not None and not isinstance(entry, Header):
             lines.setdefault(entry.id, line.decode())

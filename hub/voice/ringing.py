@@ -182,8 +182,14 @@ class Ringer:
             parts.satellites.ring(id, is_ringing=True)
             try:
                 async with self._rounds[id]:  # what rings there at the same time rings in turn
-                    if not await parts.satellites.play(id, chime(Chime.RING)) or ringing.stopped.is_set():
+                    if ringing.stopped.is_set():
                         return True
+                    is_played = await parts.satellites.play(id, chime(Chime.RING))
+                    if ringing.stopped.is_set():
+                        return True
+                    if not is_played:  # something else was to be heard there
+                        await self._wait(ringing, GAP_S)
+                        continue
                     if place != id:
                         place = id
                         await self._say(id, timer, is_late=is_late)

@@ -201,6 +201,9 @@ class SatelliteRegistry:
         """Listen for a moment between two rings; see `Satellites.overhear`."""
         line = self._line(id)
         line.require_connected()
+        if line.going:  # what was said there is being answered, and listening would break that off
+            await self.clock.sleep(window_s)
+            return ""
         return await line.overhear(window_s)
 
     async def show_timer(self, id: str, change: TimerChange, timer: TimerView) -> None:

@@ -127,6 +127,25 @@ async def test_what_cannot_be_heard_leaves_it_ringing_and_says_nothing(home: Voi
     assert len(timers(home).all()) == 1
 
 
+async def test_a_ring_breaks_off_no_answer(home: VoiceHome, openai_server: OpenAIServer) -> None:
+    openai_server.queue([{"hold": "slow"}, {"text": "Four hundred grams."}])
+    kitchen = room(home, "kitchen", "Kitchen")
+    await told(home, "kitchen", action="set", name="pizza", duration="1m")
+    await home.clock.advance(59)
+    home.ears.hears.append("How much flour?")
+    kitchen.line.wake()
+    kitchen.say()
+    await home.passing(lambda: "Your pizza timer is done." in spoken(home))
+    rung = kitchen.begun
+    await home.passing(lambda: kitchen.begun > rung + 1)
+
+    openai_server.release("slow")
+    turn = await home.turn()
+
+    assert (turn.answer, turn.outcome) == ("Four hundred grams.", "answered")
+    assert kitchen.listens == 0
+
+
 async def test_two_that_ring_in_one_room_ring_in_turn_and_one_word_ends_both(home: VoiceHome) -> None:
     kitchen = room(home, "kitchen", "Kitchen")
     for name in ("pizza", "tea"):

@@ -51,6 +51,7 @@ class ConfiguredCommands:
         data: Mapping[str, Any],
         context: Context,
         *,
+        reads: str | None = None,
         timeout_s: float | None = None,
         update: ToolUpdate = no_update,
     ) -> CommandOutcome:
@@ -58,6 +59,7 @@ class ConfiguredCommands:
 
         Args:
             data: What its templates see.
+            reads: A text for its standard input.
             update: Told when the owner is asked.
 
         Raises:
@@ -65,6 +67,8 @@ class ConfiguredCommands:
         """
         if is_template(command):
             command = await self._worded(command, data)
+        if reads is not None:
+            command = f"printf %s {shlex.quote(reads)} | {command}"
         given: dict[str, Any] = {"command": command}
         if timeout_s is not None:
             given["timeout_s"] = ceil(timeout_s)

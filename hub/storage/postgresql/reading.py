@@ -14,6 +14,8 @@ from hub.storage.postgresql.session import Session
 from hub.storage.readers import READ_LIMIT_S, Reading, Work
 
 RETRY_S = 0.5
+ANSWER_GRACE_S = 5.0
+"""After its limit the server itself ends a statement; who hears nothing for so long then hears nothing any more."""
 _BEGIN = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -60,10 +62,13 @@ class PostgresqlReading(Reading):
 
     def _in_snapshot(self, session: Session, work: Work, limit_s: float) -> Any:
         longer = b"; SET LOCAL statement_timeout = %d" % max(1, limit_s * 1_000) if limit_s != READ_LIMIT_S else b""
+        usual = session.answer_limit_s
         session.control(_BEGIN + longer)
+        session.answer_limit_s = max(usual, limit_s + ANSWER_GRACE_S) if longer else usual
         try:
             return work(session)
         finally:
+            session.answer_limit_s = usual
             session.roll_back()
 
     def close(self) -> None:

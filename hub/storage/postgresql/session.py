@@ -125,7 +125,7 @@ class Session:
 
     def __init__(self, target: Target, answer_limit_s: float = ANSWER_LIMIT_S) -> None:
         self.target = target
-        self._answer_limit_s = answer_limit_s
+        self.answer_limit_s = answer_limit_s
         self.busy_until = 0.0
         """When an answer is overdue, on the monotonic clock; 0 while none is awaited."""
         try:
@@ -182,7 +182,7 @@ class Session:
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> RawCursor[Any]:
         """Run one portable statement."""
-        self.busy_until = time.monotonic() + self._answer_limit_s
+        self.busy_until = time.monotonic() + self.answer_limit_s
         try:
             return RawCursor(self.connection).execute(translated(statement), parameters)
         finally:
@@ -190,7 +190,7 @@ class Session:
 
     def executemany(self, statement: str, parameters: Iterable[Sequence[Any]]) -> RawCursor[Any]:
         """Run one portable statement for each row of parameters."""
-        self.busy_until = time.monotonic() + self._answer_limit_s
+        self.busy_until = time.monotonic() + self.answer_limit_s
         cursor = RawCursor(self.connection)
         try:
             cursor.executemany(translated(statement), parameters)
@@ -204,7 +204,7 @@ class Session:
         Raises:
             psycopg.Error: One failed.
         """
-        self.busy_until = time.monotonic() + self._answer_limit_s
+        self.busy_until = time.monotonic() + self.answer_limit_s
         try:
             result = self.connection.pgconn.exec_(statement)
         finally:

@@ -202,7 +202,9 @@ class PostgresqlWriter(WriteQueue):
             return []
         if now - self.away_since > self._patience_s:
             self._singly = self._refuse_awaited(self._singly, error)
+            held = len(self._held)
             self._held = self._refuse_awaited(self._held, error)
+            self._taken += held - len(self._held)
             if self._open_commit is None:  # whether it was done is not known yet, and must be
                 jobs = self._refuse_awaited(jobs, error)
         return jobs

@@ -43,6 +43,7 @@ class CommandControl(ReadEntity):
     ) -> None:
         self._runner = runner
         self._is_told = "command_state" in settings
+        self._position = 0
         self._assumed: str | None = None if domain == "cover" else "off"
         super().__init__(host, domain, {"force_update": False, **settings}, name, taken, self._does(COMMANDS[domain]))
         self.handle.endangers = lambda: True
@@ -59,18 +60,17 @@ class CommandControl(ReadEntity):
         if self._domain == "switch":
             return "on" if str(value).lower() == "true" else "off"
         try:
-            position = int(float(str(value)))
-        except ValueError:
+            self._position = int(float(str(value)))
+        except (ValueError, OverflowError):
             raise ValueError(phrase("expected a number, got {value}", value=str(value)[:80])) from None
-        return "open" if position else "closed"
+        return "open" if self._position else "closed"
 
     def _attributes(self, seen: Mapping[str, Any]) -> dict[str, Any]:
         if not self._is_told:
             return {"assumed_state": True}
         if self._domain != "cover" or self._state is None:
             return {}
-        value = self._rendered("value_template", seen) if "value_template" in self._settings else seen["value"]
-        return {"current_position": int(float(str(value)))}
+        return {"current_position": self._position}
 
     def _does(self, commands: Mapping[str, str]) -> dict[str, Any]:
         def doing(service: str, key: str) -> Any:

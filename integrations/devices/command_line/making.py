@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,8 @@ class PolledCommand:
     def __init__(self, host: IntegrationHost, runner: CommandRunner, entity: ReadEntity, command: str) -> None:
         self._host, self._runner, self._entity, self._command = host, runner, entity, command
         self._was_asked = False
+        self._unasked = asyncio.Event()
+        """Set while it needs no question."""
 
     async def ask(self) -> str:
         """Return what it writes; raises `HubError`."""
@@ -104,13 +106,14 @@ class PolledCommand:
         try:
             ended = await self._runner.run(self._command, self._entity.settings, context, update=self._update)
         except ToolFailed as error:
-            self._was_asked = True
-            self._tell(str(error.message))
+            if self._was_asked:
+                self._tell(str(error.message))
             raise
         if self._was_asked:
             self._tell(phrase("it was run once, since you allowed it once"))
         else:
             self._host.repairs.clear(self._host.domain, id)
+            self._unasked.set()
         if ended.code and not isinstance(self._entity, CommandControl):
             raise Unavailable(phrase("the command ended with the code {code}", code=ended.code))
         return self._entity.written(ended) if isinstance(self._entity, CommandControl) else ended.output.strip()
@@ -120,7 +123,8 @@ class PolledCommand:
         while True:
             wait_s = await reading.look()
             if self._was_asked:
-                return
+                self._unasked.clear()
+                await self._unasked.wait()
             await self._host.clock.sleep(wait_s)
 
     def _update(self, output: str = "", *, waits: bool = False) -> None:
@@ -141,8 +145,7 @@ class PolledCommand:
 
 def _add_notify(host: IntegrationHost, runner: CommandRunner, settings: Mapping[str, Any]) -> None:
     async def notify(call: ServiceCall) -> None:
-        command = f"printf %s {shlex.quote(call.data['message'])} | {settings['command']}"
-        ended = await runner.run(command, settings, call.context)
+        ended = await runner.run(settings["command"], settings, call.context, reads=call.data["message"])
         if ended.code:
             raise InvalidRequest(phrase("the command ended with the code {code}", code=ended.code), outside=True)
 

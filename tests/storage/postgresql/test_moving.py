@@ -89,6 +89,38 @@ async def test_a_home_goes_there_lives_on_and_comes_back(moved: Moved) -> None:
     await there.close()
 
 
+async def test_what_was_deleted_there_comes_back_as_it_was_last(moved: Moved) -> None:
+    await carry(moved.home, moved.here(), moved.there())
+    there = moved.there()
+    await there.open()
+    transcript = await TranscriptTable(there).open("main", Header("two", KEY), None)
+    await transcript.append(message_entry(user_message("and on"), 2))
+    put_away = "UPDATE transcripts SET put_away = 1 WHERE session_id = 'two'"
+    await there.write(lambda connection: connection.execute(put_away).rowcount)
+    await there.close()
+
+    await carry(moved.home, moved.there(), moved.here())
+
+    after = moved.files()
+    assert sorted(after) == [f"main/sessions/{name}.jsonl" for name in ("deleted/gone", "deleted/two", "one")]
+    assert after["main/sessions/deleted/two.jsonl"].count(b"\n") == 4
+
+
+async def test_a_transcript_that_went_on_after_it_was_deleted_arrives_whole(moved: Moved) -> None:
+    late = await TranscriptFiles(moved.home).open("main", Header("gone", "agent:main:direct:x"), None)
+    await late.append(message_entry(user_message("last words"), 2))
+    late.close()
+
+    told = await carry(moved.home, moved.here(), moved.there())
+
+    there = moved.there()
+    await there.open()
+    select = "SELECT count(*) FROM transcript WHERE session_id = 'gone'"
+    kept = await there.read(lambda connection: connection.execute(select).fetchone()[0])
+    await there.close()
+    assert (told["transcripts"], kept) == (3, 3)
+
+
 async def test_one_that_is_cut_off_leaves_the_home_where_it_was(moved: Moved) -> None:
     files = moved.files()
     broken = moved.home.sessions("main") / "two.jsonl"

@@ -134,13 +134,29 @@ async def test_a_cover_runs_its_commands_and_has_the_position_that_one_tells(sta
     await call(hub, "cover.stop_cover", entity_id="cover.gate")
 
 
-async def test_a_message_is_the_input_of_a_command_whatever_is_in_it(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["tee {}", "{{{{ 'tee' }}}} {}"])
+async def test_a_message_is_the_input_of_a_command_whatever_is_in_it(
+    start: Start, tmp_path: Path, command: str
+) -> None:
     kept = tmp_path / "said.txt"
-    hub = await start({"notify": {"name": "desk", "command": f"tee {kept}"}})
+    hub = await start({"notify": {"name": "desk", "command": command.format(kept)}})
 
-    await call(hub, "notify.desk", message="it's $(id) %s\\n", title="x")
+    await call(hub, "notify.desk", message="it's $(id) {{ 1 }} | cat %s\\n", title="x")
 
-    assert kept.read_text() == "it's $(id) %s\\n"
+    assert kept.read_text() == "it's $(id) {{ 1 }} | cat %s\\n"
+
+
+async def test_a_cover_outlives_what_is_no_position(start: Start, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.write_text("50")
+    commands = {"command_open": f"printf inf > {place}", "command_close": f"printf 0 > {place}"}
+    hub = await start({"cover": {"name": "Blind", "command_state": f"cat {place}", **commands}})
+    await becomes(hub, "cover.blind", "open")
+
+    await call(hub, "cover.open_cover", entity_id="cover.blind")
+    assert (await becomes(hub, "cover.blind", "open"))["current_position"] == 50
+    await call(hub, "cover.close_cover", entity_id="cover.blind")
+    assert (await becomes(hub, "cover.blind", "closed"))["current_position"] == 0
 
 
 @pytest.mark.parametrize(("says", "state"), [(True, "7"), (False, "unavailable")])
