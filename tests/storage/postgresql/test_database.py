@@ -146,6 +146,7 @@ async def test_who_waited_long_enough_is_refused_and_what_nobody_waits_for_is_ke
     database = await open_home(patience_s=0.0)
     server.kill()
     database.post(partial(put, text="posted"))
+    await until(lambda: database.status()["away_s"] is not None)
 
     with pytest.raises(DatabaseUnreachable, match="goes on by itself when it is back; nothing of this was written"):
         await database.write(partial(put, text="awaited"))
@@ -154,6 +155,7 @@ async def test_who_waited_long_enough_is_refused_and_what_nobody_waits_for_is_ke
     await until(lambda: database.status()["away_s"] is None)
     await database.write(partial(put, text="after"))
     assert await database.read(texts) == ["posted", "after"]
+    assert database.status()["waiting"] == 0
 
 
 async def test_a_hub_can_stop_while_the_server_is_away(
