@@ -125,7 +125,7 @@ async def connect(
         browser = await playwright.chromium.connect_over_cdp(
             url,
             headers={**headers},
-            timeout=START_LIMIT_MS if folder else ATTACH_LIMIT_S * 1_000,
+            timeout=START_LIMIT_MS,
             artifacts_dir=folder,
             is_local=folder is not None,
         )
