@@ -4,7 +4,6 @@ import json
 import random
 import shutil
 import socket
-import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.databases import rows_of, storage_section
 from tests.e2e.talk import until
 from tests.faults.numbers_platform import NumbersPlatform
 from tests.lengths import rounds
@@ -56,12 +56,16 @@ def configure(home: Path, server: OpenAIServerProcess, more: str = "") -> None:
     (home / "configuration.yaml").write_text(
         "models:\n  default: test/slow\n  providers:\n    test:\n      api: openai\n"
         f"      base_url: {server.base_url}\n      api_key: test-key-0123456789\n      models: [{{id: slow}}]\n{more}"
+        f"storage: {json.dumps(storage_section(database(home)))}\n"  # JSON is YAML
     )
 
 
+def database(home: Path) -> Path:
+    return home / ".storage" / "hub.db"
+
+
 def rows(hub: HubProcess, sql: str) -> list[Any]:
-    with sqlite3.connect(f"file:{hub.home / '.storage' / 'hub.db'}?mode=ro", uri=True, timeout=60) as connection:
-        return connection.execute(sql).fetchall()
+    return rows_of(database(hub.home), sql)
 
 
 def transcript(hub: HubProcess, key: str = "main") -> list[dict[str, Any]]:
@@ -85,8 +89,7 @@ def assert_every_call_has_its_result(entries: list[dict[str, Any]]) -> None:
 
 
 def assert_sound(hub: HubProcess) -> None:
-    with sqlite3.connect(f"file:{hub.home / '.storage' / 'hub.db'}?mode=ro", uri=True) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert storage_section(database(hub.home)) or rows(hub, "PRAGMA integrity_check") == [("ok",)]
 
 
 def runs(hub: HubProcess) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server, from the system's package: on a Unix socket only, in memory where there is room."""
+"""Real PostgreSQL servers, from the system's package: on a Unix socket only, in memory where there is room."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import psutil
 import psycopg
 
 START_LIMIT_S = 60.0
@@ -27,19 +29,26 @@ full_page_writes = off
 shared_buffers = 32MB
 max_connections = 200
 autovacuum_naptime = 10min
+wal_retrieve_retry_interval = 100ms
 """
 _WHO = """
 local all locked scram-sha-256
-local all all trust
+local all,replication all trust
 """
 
 
 class PostgresqlServer:
-    """Runs one server in a process of its own; it can be killed and started again."""
+    """Runs one server in a process of its own; it can be killed and started again.
 
-    def __init__(self) -> None:
+    Args:
+        primary: The server whose standby it is, until it is promoted.
+        data: Where it keeps its data; a folder of its own, which is in memory.
+    """
+
+    def __init__(self, primary: PostgresqlServer | None = None, data: Path | None = None) -> None:
+        self._primary = primary
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
-        self._data = self.folder / "data"
+        self._data = data or self.folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
         # The server refuses to run as root.
@@ -48,14 +57,21 @@ class PostgresqlServer:
     def __enter__(self) -> Self:
         if self._user:
             os.chown(self.folder, pwd.getpwnam(str(self._user["user"])).pw_uid, -1)
-        initdb = (_program("initdb"), "-D", str(self._data), "-U", OWNER, "--no-sync", "--locale=C.UTF-8", "-E", "UTF8")
-        subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd="/", **self._user)  # type: ignore[call-overload]
+        if self._primary is not None:
+            self._run("pg_basebackup", "-h", str(self._primary.folder), "-R", "--checkpoint=fast", "--no-sync")
+        else:
+            self._run("initdb", "--no-sync", "--locale=C.UTF-8", "-E", "UTF8")
+            (self._data / "pg_hba.conf").write_text(_WHO)
         with (self._data / "postgresql.conf").open("a") as settings:
             settings.write(f"{_SETTINGS}unix_socket_directories = '{self.folder}'\n")
-        (self._data / "pg_hba.conf").write_text(_WHO)
         self.start()
-        self.execute(f"CREATE USER locked PASSWORD '{PASSWORD}'")
+        if self._primary is None:
+            self.execute(f"CREATE USER locked PASSWORD '{PASSWORD}'")
         return self
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = (_program(program), "-D", str(self._data), "-U", OWNER, *arguments)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/", **self._user)  # type: ignore[call-overload]
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.kill()
@@ -83,6 +99,37 @@ class PostgresqlServer:
                 self._process.send_signal(signal.SIGQUIT)
             self._process.wait()
             self._process = None
+
+    def crash(self) -> None:
+        """End it as a machine without power does: no process of it does anything more."""
+        for each in self.freeze():
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+    def freeze(self) -> list[psutil.Process]:
+        """Let none of its processes go on, though the network says that they are there; return them."""
+        if self._process is None:
+            return []
+        first = psutil.Process(self._process.pid)
+        first.suspend()
+        every = [first, *first.children(recursive=True)]
+        for each in every:
+            with suppress(psutil.NoSuchProcess):
+                each.suspend()
+        return every
+
+    def stop_sending(self) -> Callable[[], None]:
+        """Send its standbys nothing more, until what is returned is called."""
+        [(sender,)] = self.execute("SELECT pid FROM pg_stat_replication")
+        psutil.Process(sender).suspend()
+        return psutil.Process(sender).resume
+
+    def promote(self) -> None:
+        """Make the standby a primary."""
+        self.execute("SELECT pg_promote()")
 
     def url(self, database: str, *, user: str = OWNER, password: str = "") -> str:
         """Return the address of a database."""

@@ -21,6 +21,7 @@ from hub.storage.postgresql.tables import TABLES, VIEWS
 
 ATTEMPTS = 20
 WAIT_S = 0.1
+TAKE_LIMIT_S = 10
 
 
 class Owner(Struct, frozen=True):
@@ -45,8 +46,8 @@ class Ownership:
         self.id = new_id()
         self._taken = False
         self._begin = (
-            f"BEGIN; SELECT pg_current_xact_id() FROM {TABLES}.owners"  # noqa: S608  constants and our id
-            f" WHERE home = current_setting('homarus.home') AND owner = '{self.id}' FOR KEY SHARE"
+            f"BEGIN; UPDATE {TABLES}.owners SET written = written + 1"  # noqa: S608  constants and our id
+            f" WHERE home = current_setting('homarus.home') AND owner = '{self.id}' RETURNING written"
         ).encode()
 
     def take(self, session: Session) -> None:
@@ -55,7 +56,7 @@ class Ownership:
         Raises:
             HomeOwned: Another hub does.
             OwnershipLost: Another hub took it over meanwhile.
-            DatabaseUnreachable: The server still holds it for our former connection.
+            DatabaseUnreachable: The server still holds it for our former connection, or its standby confirms nothing.
         """
         if not self._lock(session):
             owner = read_owner(session)
@@ -66,22 +67,23 @@ class Ownership:
             # Our own former connection, of which the server has not noticed that it ended.
             session.connection.execute("SELECT pg_terminate_backend(%s)", (owner.backend,))
             raise DatabaseUnreachable(f"{session.target.place} still ends our former connection", retry_after_s=1.0)
-        with session.connection.transaction():
-            owner = read_owner(session, locked=True)
-            if self._taken and (owner is None or owner.id != self.id):
-                raise _lost(session, owner)
-            session.connection.execute(
-                f"INSERT INTO {TABLES}.owners(home, owner, backend, host, process, version)"  # noqa: S608
-                " VALUES (%s, %s, pg_backend_pid(), %s, %s, %s) ON CONFLICT(home) DO UPDATE SET owner = excluded.owner,"
-                " backend = excluded.backend, host = excluded.host, process = excluded.process,"
-                " version = excluded.version, since = CASE WHEN owners.owner = excluded.owner THEN owners.since"
-                " ELSE now() END",
-                (session.target.home, self.id, socket.gethostname(), os.getpid(), __version__),
-            )
+        session.control(b"BEGIN; SET LOCAL statement_timeout = '%ds'" % TAKE_LIMIT_S)
+        owner = read_owner(session, locked=True)
+        if self._taken and (owner is None or owner.id != self.id):
+            raise _lost(session, owner)
+        session.connection.execute(
+            f"INSERT INTO {TABLES}.owners(home, owner, backend, host, process, version)"  # noqa: S608
+            " VALUES (%s, %s, pg_backend_pid(), %s, %s, %s) ON CONFLICT(home) DO UPDATE SET owner = excluded.owner,"
+            " backend = excluded.backend, host = excluded.host, process = excluded.process,"
+            " version = excluded.version, since = CASE WHEN owners.owner = excluded.owner THEN owners.since"
+            " ELSE now() END",
+            (session.target.home, self.id, socket.gethostname(), os.getpid(), __version__),
+        )
+        session.commit()
         self._taken = True
 
     def begin(self, session: Session) -> int:
-        """Begin a transaction of the owner; return its number, by which a lost commit can be looked up.
+        """Begin a transaction of the owner; return its number among those of the home.
 
         Raises:
             OwnershipLost: Another hub owns the home.
@@ -91,6 +93,17 @@ class Ownership:
             session.roll_back()
             raise _lost(session, read_owner(session))
         return int(found)
+
+    def has_written(self, session: Session, number: int) -> bool:
+        """Return whether a transaction of ours was kept, once its connection has ended.
+
+        The database's own number of it would not tell: after a failover another transaction may have that.
+        """
+        found = session.connection.execute(
+            f"SELECT written >= %s FROM {TABLES}.owners WHERE home = %s AND owner = %s",  # noqa: S608
+            (number, session.target.home, self.id),
+        )
+        return found.fetchone() == (1,)
 
     def release(self, session: Session) -> None:
         """Give the home up."""

@@ -17,7 +17,7 @@ from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
 from psycopg.pq import TransactionStatus
 
 from hub.storage.errors import ReadOnlyStorage
-from hub.storage.postgresql.errors import UnusableDatabase, refused_connection
+from hub.storage.postgresql.errors import DatabaseUnreachable, UnusableDatabase, refused_connection
 from hub.storage.postgresql.statements import translated
 from hub.storage.postgresql.tables import VIEWS
 from hub.storage.writer import STATEMENT_LIMIT_S
@@ -128,6 +128,7 @@ class Session:
         self.answer_limit_s = answer_limit_s
         self.busy_until = 0.0
         """When an answer is overdue, on the monotonic clock; 0 while none is awaited."""
+        self._is_unconfirmed = False
         try:
             self.connection: psycopg.Connection[Any] = psycopg.connect(
                 **target.parameters, autocommit=True, context=_ADAPTERS
@@ -151,6 +152,7 @@ class Session:
         """
         place, connection = self.target.place, self.connection
         connection.prepared_max = _PREPARED_LIMIT
+        connection.add_notice_handler(self._hear)
         if connection.info.server_version < OLDEST * 10_000:
             raise UnusableDatabase(
                 f"{place} runs PostgreSQL {connection.info.server_version // 10_000}, which is too old; Homarus needs "
@@ -214,6 +216,27 @@ class Session:
             # The server itself tells a code; without one the connection broke, and may look sound until it is used.
             raise error if error.sqlstate else psycopg.OperationalError(*error.args)
         return result.get_value(0, 0) if result.ntuples else None
+
+    def commit(self) -> None:
+        """Commit the transaction; what it wrote is then on the synchronous standby too, where there is one.
+
+        Raises:
+            DatabaseUnreachable: The server gave up waiting for that standby; the connection is closed.
+            psycopg.Error: It is not known whether it was kept.
+        """
+        self._is_unconfirmed = False
+        self.control(b"COMMIT")
+        if self._is_unconfirmed:
+            self.close()
+            raise DatabaseUnreachable(
+                f"{self.target.place} cannot keep what is written: its synchronous standby does not confirm it. Start "
+                "the standby again, or take it out of the primary's `synchronous_standby_names`.",
+                retry_after_s=5.0,
+            )
+
+    def _hear(self, notice: psycopg.errors.Diagnostic) -> None:
+        """Remember a warning: that of a commit means that the server has stopped waiting for its standby."""
+        self._is_unconfirmed |= (notice.severity_nonlocalized, notice.sqlstate) == ("WARNING", "01000")
 
     @property
     def is_lost(self) -> bool:

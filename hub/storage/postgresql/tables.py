@@ -30,9 +30,10 @@ _TABLE = re.compile(r"\s*CREATE TABLE (?:IF NOT EXISTS )?(\w+)\s*\((.*)\)\s*$", 
 _INDEX = re.compile(r"\s*CREATE (UNIQUE )?INDEX (\w+) ON (\w+)\s*\((.*)$", re.DOTALL)
 _COLUMN = re.compile(r"\s*ALTER TABLE (\w+) ADD COLUMN (.*)$", re.DOTALL)
 _KEY = re.compile(r"(PRIMARY KEY|UNIQUE)\s*\(\s*(.*)\)$", re.DOTALL)
+_WRITTEN = "written BIGINT NOT NULL DEFAULT 0"
 _OWNERS = f"""CREATE TABLE {TABLES}.owners(
     home TEXT COLLATE "C" PRIMARY KEY, owner TEXT NOT NULL, backend BIGINT NOT NULL, host TEXT NOT NULL,
-    process BIGINT NOT NULL, version TEXT NOT NULL, since TIMESTAMPTZ NOT NULL DEFAULT now())"""
+    process BIGINT NOT NULL, version TEXT NOT NULL, since TIMESTAMPTZ NOT NULL DEFAULT now(), {_WRITTEN})"""
 
 
 def adapted(statement: str) -> list[str]:
@@ -85,6 +86,8 @@ def prepare(connection: psycopg.Connection[Any], migrations: Sequence[Migration]
                 "was written by a newer Homarus: install that one again. Nothing was changed.",
                 details={"found": found, "known": len(migrations)},
             )
+        if found:
+            _number_writes(connection)
         if found == len(migrations):
             _refuse_lost(connection, migrations, place)
             return
@@ -96,6 +99,13 @@ def prepare(connection: psycopg.Connection[Any], migrations: Sequence[Migration]
                 "are as they were. Go back to the version of Homarus that worked, and report this.",
                 details={"found": found, "known": len(migrations)},
             ) from error
+
+
+def _number_writes(connection: psycopg.Connection[Any]) -> None:
+    """Let `owners` count the transactions of a home, where an earlier version made it without."""
+    has = "SELECT 1 FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'written'"
+    if connection.execute(has, (f"{TABLES}.owners",)).fetchone() is None:
+        _run(connection, [f"ALTER TABLE {TABLES}.owners ADD COLUMN {_WRITTEN}"])
 
 
 def _make(connection: psycopg.Connection[Any], migrations: Sequence[Migration], found: int) -> None:

@@ -123,7 +123,7 @@ class PostgresqlWriter(WriteQueue):
                     raise RuntimeError(f"{work_name(job.work)} ended the transaction it ran in; it must not")
             begun = time.monotonic()
             self._open_commit = (number, outcomes)
-            session.control(b"COMMIT")
+            session.commit()
             self._open_commit = None
         except OwnershipLost as error:
             self._lose(error)
@@ -150,15 +150,10 @@ class PostgresqlWriter(WriteQueue):
             _Gone: The server is away again.
         """
         try:
-            found = session.connection.execute(
-                "SELECT CASE WHEN %s < pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
-                " THEN pg_xact_status(%s::text::xid8) END",
-                (number, str(number)),
-            ).fetchone()
+            return self._ownership.has_written(session, number)
         except psycopg.Error as error:
             session.close()
             raise _Gone(self._reason(error)) from error
-        return found == ("committed",)
 
     def _connected(self) -> Session:
         """Return the connection, made again when it broke.

@@ -90,6 +90,17 @@ async def test_an_upgraded_database_is_as_a_new_one(server: PostgresqlServer, na
     assert server.execute("SELECT extra.id, colour FROM homarus.extra, homarus.runs", name) == []
 
 
+async def test_tables_whose_writes_were_not_counted_yet_are(
+    server: PostgresqlServer, name: str, tmp_path: Path
+) -> None:
+    await opened(server, name, HUB_MIGRATIONS, tmp_path)
+    server.execute("ALTER TABLE homarus.owners DROP COLUMN written", name)
+
+    await opened(server, name, HUB_MIGRATIONS, tmp_path)
+
+    assert server.execute("SELECT written FROM homarus.owners", name) == []
+
+
 async def test_hubs_that_start_together_make_the_tables_once(open_home: Open) -> None:
     homes = await asyncio.gather(*(open_home(f"home{number}") for number in range(4)))
 
