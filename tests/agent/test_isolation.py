@@ -49,8 +49,7 @@ async def test_no_agent_hears_the_conversations_of_another(home: AgentHouse, ope
     assert "secret of main" not in str(sent)
     assert [each.agent_id for each in sessions if each is not None] == ["main", "kitchen"]
     for agent in ("main", "kitchen"):
-        (transcript,) = (home.home.path / ".storage" / "agents" / agent / "sessions").glob("*.jsonl")
-        assert ("secret of main" in transcript.read_text()) is (agent == "main")
+        assert ("secret of main" in str(home.transcript(main_key(agent)))) is (agent == "main")
 
 
 async def test_an_agent_uses_its_own_credentials_and_no_other(home: AgentHouse, openai_server: OpenAIServer) -> None:

@@ -14,11 +14,9 @@ from hub.core.errors import Unavailable
 from hub.core.lanes import MAIN as MAIN_LANE
 from hub.models.contract import user_message
 from hub.security.people import People, Person
-from hub.sessions.transcript_file import read_lines
 from tests.agent.house import MAIN
 from tests.agent.remembering_house import ANNAS, ROOM, STRANGERS, RememberingHouse, remembering
 from tests.servers.openai_server import OpenAIServer
-from tests.transcripts import transcript_file
 
 BOILER = "The boiler was serviced by Kessler on 12 May"
 OLD = "memory/2025-05-12.md"
@@ -246,9 +244,7 @@ async def test_what_was_recalled_is_on_the_disk_once_when_a_run_is_done_again(ho
     await house.remembering.recall.before(request, store)
     await house.runner.run(request)
 
-    path = transcript_file(house.sessions, session)
-    ids = [entry.id for entry in read_lines(path.read_bytes()).entries]
-    assert ids.count("r1-memory") == 1
+    assert [entry.id for entry in house.entries()].count("r1-memory") == 1
 
 
 async def test_what_fails_before_a_run_is_logged_and_the_run_goes_on(

@@ -204,6 +204,7 @@ async def test_a_request_is_never_run_again(
     assert openai_server.requests() == []
 
 
+@pytest.mark.sqlite_only
 async def test_a_run_whose_transcript_cannot_be_read_is_not_run_again(left: Left) -> None:
     await left.die("message", [HEARD])
     async with standing(left.house()) as house:

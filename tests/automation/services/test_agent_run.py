@@ -34,7 +34,7 @@ async def test_each_isolated_run_begins_anew_and_old_transcripts_stay(desk: Desk
     sent = openai_server.requests()[-1]["body"]["messages"]
     assert "apples" not in str(sent)
     assert desk.said("agent:main:cron:morning")[0] == ("user", "count pears")
-    assert len(list((desk.post.home.sessions("main")).glob("*.jsonl"))) == 2
+    assert len(await desk.post.sessions.transcripts.agents_by_id()) == 2
 
 
 async def test_a_room_is_told_to_the_agent(desk: Desk, openai_server: OpenAIServer) -> None:
