@@ -12,7 +12,7 @@ import psycopg
 
 from hub.core.errors import HubError
 from hub.storage.database import POST_DELAY_S, Database
-from hub.storage.postgresql.errors import explain, refused_connection
+from hub.storage.postgresql.errors import DatabaseUnreachable, explain, refused_connection
 from hub.storage.postgresql.ownership import Ownership
 from hub.storage.postgresql.reading import PostgresqlReading
 from hub.storage.postgresql.session import ANSWER_LIMIT_S, Session, Target
@@ -58,6 +58,7 @@ class PostgresqlDatabase(Database):
         self._migrations = tuple(migrations)
         self._ownership = Ownership()
         self._is_prepared = False
+        self._timeline = 0
         self._away_listeners: list[Callable[[HubError | None], object]] = []
         self._damage_listeners = []
         self._reading: list[Session] = []
@@ -125,7 +126,17 @@ class PostgresqlDatabase(Database):
     # --- below: in the database's threads ---
 
     def _connect(self) -> Session:
-        return Session(self._target, self._answer_limit_s)
+        session = Session(self._target, self._answer_limit_s)
+        if session.timeline < self._timeline:
+            session.close()
+            raise DatabaseUnreachable(
+                f"{self.place} answers with a former primary (timeline {session.timeline}), which lacks what was "
+                f"written since another server was promoted (timeline {self._timeline}). Stop it, or make it a standby "
+                "with pg_rewind; when its data were restored on purpose, start the hub again.",
+                retry_after_s=5.0,
+            )
+        self._timeline = session.timeline
+        return session
 
     def _connect_owner(self) -> Session:
         session = self._connect()

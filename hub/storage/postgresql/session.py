@@ -24,6 +24,8 @@ from hub.storage.writer import STATEMENT_LIMIT_S
 
 OLDEST = 14
 CONNECT_LIMIT_S = 10
+CONNECT_ONE_OF_LIMIT_S = 4
+"""How long one of several servers may take to let the hub in: the others are asked after it."""
 ANSWER_LIMIT_S = STATEMENT_LIMIT_S + 5.0
 """Longer than the server lets a statement take."""
 _IDLE_LIMIT_S = 10
@@ -97,8 +99,23 @@ class Target(Struct, frozen=True):
         usual: dict[str, Any] = {"connect_timeout": CONNECT_LIMIT_S, "keepalives_idle": 10, "keepalives_interval": 3}
         usual |= {"keepalives_count": 3, "tcp_user_timeout": 20_000, "client_encoding": "UTF8"}
         if len(hosts) > 1:
-            usual["target_session_attrs"] = "read-write"
+            usual |= {"target_session_attrs": "read-write", "connect_timeout": CONNECT_ONE_OF_LIMIT_S}
         return cls({**usual, **given, "application_name": f"homarus {home}"[:60]}, home, place)
+
+    @property
+    def servers(self) -> list[dict[str, Any]]:
+        """What each server that is named is reached with."""
+        hosts = str(self.parameters.get("host") or "").split(",")
+        if len(hosts) == 1:
+            return [self.parameters]
+        lists = {
+            name: str(self.parameters[name]).split(",") for name in ("hostaddr", "port") if self.parameters.get(name)
+        }
+        each = [
+            {"host": host} | {name: values[number % len(values)] for name, values in lists.items()}
+            for number, host in enumerate(hosts)
+        ]
+        return [{**self.parameters, **own} for own in each]
 
     @property
     def password(self) -> str:
@@ -130,9 +147,7 @@ class Session:
         """When an answer is overdue, on the monotonic clock; 0 while none is awaited."""
         self._is_unconfirmed = False
         try:
-            self.connection: psycopg.Connection[Any] = psycopg.connect(
-                **target.parameters, autocommit=True, context=_ADAPTERS
-            )
+            self.connection, self.timeline = _connect(target)
         except psycopg.Error as error:
             raise refused_connection(error, target.place) from None
         try:
@@ -266,3 +281,38 @@ class Session:
         """Close the connection."""
         with suppress(psycopg.Error):
             self.connection.close()
+
+
+def _connect(target: Target) -> tuple[psycopg.Connection[Any], int]:
+    """Connect to the server that writes, and tell its timeline.
+
+    Of several it is the one that was promoted last: a former primary that came back believes that it still is one.
+    """
+    found: tuple[psycopg.Connection[Any], int] | None = None
+    refused: list[psycopg.Error] = []
+    for each in target.servers:
+        try:
+            connection = psycopg.connect(**each, autocommit=True, context=_ADAPTERS)
+        except psycopg.Error as error:
+            refused.append(error)
+            continue
+        timeline = _timeline(connection)
+        if found is not None and timeline <= found[1]:
+            connection.close()
+            continue
+        if found is not None:
+            found[0].close()
+        found = connection, timeline
+    if found is None:
+        raise next((each for each in refused if "read-only" in str(each)), refused[0])
+    return found
+
+
+def _timeline(connection: psycopg.Connection[Any]) -> int:
+    """Return how often the data of a server have seen a promotion; 0 where it does not tell."""
+    asked = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_lsn()) END"
+    try:
+        name = (connection.execute(asked).fetchone() or (None,))[0]
+    except psycopg.Error:
+        return 0
+    return int(name[:8], 16) if name else 0

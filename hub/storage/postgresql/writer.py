@@ -65,6 +65,8 @@ class PostgresqlWriter(WriteQueue):
         self._stop_by: float | None = None
         self.session: Session | None = None
         self.away_since: float | None = None
+        self._told = ""
+        """Why it is away, as it was told last."""
         self.commit_s = 0.0
         """How long the latest commit took."""
 
@@ -172,7 +174,7 @@ class PostgresqlWriter(WriteQueue):
             raise _Gone(self._reason(error)) from error
         if self.away_since is not None:
             _log.warning("%s is back after %.0f s", self._name, time.monotonic() - self.away_since)
-            self.away_since = None
+            self.away_since, self._told = None, ""
             self._on_away(None)
         return self.session
 
@@ -184,6 +186,8 @@ class PostgresqlWriter(WriteQueue):
         error = self._unreachable(reason)
         if self.away_since is None:
             self.away_since = now
+        if reason != self._told:
+            self._told = reason
             _log.error("%s", error.message)
             self._on_away(error)
         self._take_more()

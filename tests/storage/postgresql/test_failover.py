@@ -82,3 +82,36 @@ async def test_what_the_standby_has_not_confirmed_is_not_acknowledged(
 
     await writing
     assert await database.read(texts) == ["a"]
+
+
+def on(server: PostgresqlServer) -> list[str]:
+    return [row[0] for row in server.execute("SELECT text FROM homarus.group_history ORDER BY position")]
+
+
+async def test_a_former_primary_that_is_back_and_takes_every_write_gets_none(
+    database: PostgresqlDatabase, primary: PostgresqlServer, standby: PostgresqlServer
+) -> None:
+    heard: list[HubError | None] = []
+    database.on_away(heard.append)
+    await database.write(partial(put, text="on both"))
+    primary.crash()
+    standby.promote()
+    await database.write(partial(put, text="on the new one"))
+    primary.start()
+    primary.execute("ALTER SYSTEM RESET synchronous_standby_names")
+    primary.execute("SELECT pg_reload_conf()")
+
+    # Both answer: it is the first of the address, and as good as the other by its own account.
+    standby.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'homarus elm'")
+    await database.write(partial(put, text="and again"))
+    assert await database.read(texts) == on(standby)
+
+    # It alone answers.
+    standby.crash()
+    writing = asyncio.ensure_future(database.write(partial(put, text="waits")))
+    await until(lambda: "a former primary (timeline 1)" in str(heard[-1:]))
+    standby.start()
+    await writing
+
+    assert await database.read(texts) == ["on both", "on the new one", "and again", "waits"]
+    assert on(primary) == ["on both"]
