@@ -62,7 +62,7 @@ class HubFixture(Hub):
         texts = {"configuration.yaml": "", **(files or {})}
         given = {"models": scripted_model(base_url), **(sections or {})}
         if storage := storage_section(home.hub_db):
-            given["storage"] = storage
+            given.setdefault("storage", storage)
         for name, value in given.items():
             texts["configuration.yaml"] += f"{name}: {json.dumps(value)}\n"  # JSON is YAML
         for name, text in texts.items():
