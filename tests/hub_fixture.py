@@ -61,7 +61,7 @@ class HubFixture(Hub):
         home.create()
         texts = {"configuration.yaml": "", **(files or {})}
         given = {"models": scripted_model(base_url), **(sections or {})}
-        if storage := storage_section(home.hub_db):
+        if (storage := storage_section(home.hub_db)) and (only is None or "hub database" in only):
             given.setdefault("storage", storage)
         for name, value in given.items():
             texts["configuration.yaml"] += f"{name}: {json.dumps(value)}\n"  # JSON is YAML

@@ -136,7 +136,7 @@ class Dashboard:
             self._renderer, hub.approvals, hub.agent_secrets, lambda: hub.people, hub.clock.time
         )
         self._pairing = PairingCard(self._renderer, self._client)
-        self._choices = ChoiceStore(hub.home.storage / "home_page.json")
+        self._choices = ChoiceStore(hub.home.storage / "home_page.json", hub.home.documents)
         self._home = LazyPages(self._load_home)
         self._live_chat = None if self._renderer.recovery else self._make_live_chat()
         self._unsubscribe: list[Unsubscribe] = []

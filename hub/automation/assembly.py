@@ -180,6 +180,7 @@ class AutomationEngine:
             Judge(needs.models, needs.agents, self._persona, bus, needs.history, clock=clock),
             self.spending,
             needs.history,
+            documents=needs.home.documents,
             sources={
                 **needs.sources,
                 Egress: needs.egress,
@@ -381,7 +382,7 @@ class AutomationEngine:
             MemoryServices(needs.memory, needs.agents, needs.clock).register(services),
             register_tools(services, needs.tools, needs.agents, needs.redactor.redact),
             register_system_events(services, self.system_events, needs.agents),
-            register_web(services, needs.egress, RememberedPages(needs.home.storage / "pages")),
+            register_web(services, needs.egress, RememberedPages(needs.home.storage / "pages", needs.home.documents)),
             register_hub(services, control),
             register_notices(services, needs.repairs, needs.bus),
             register_logbook(services, needs.bus),

@@ -25,6 +25,7 @@ from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.security.people import People
+from hub.storage.files import Documents
 
 if TYPE_CHECKING:
     from hub.automation.engine.firing_queue import FiringQueue
@@ -176,6 +177,11 @@ class TriggerParts(HubParts, Protocol):
     @property
     def home(self) -> Path:
         """The home directory."""
+        ...
+
+    @property
+    def documents(self) -> Documents:
+        """Keeps the small files that a trigger needs after a restart."""
         ...
 
     @property

@@ -34,11 +34,13 @@ class EntitiesComponent(Component):
         self._base = base
         self._registry_of_services = services
         self._history = history
-        self._file = VersionedFile(base.home.path / FILE, VERSION)
+        self._file = VersionedFile(base.home.path / FILE, VERSION, documents=base.home.documents)
         self.registry = HomeRegistry(self._file, base.bus, base.states, base.tasks)
         self.entities = HomeEntities(self.registry, base.states, base.bus, base.clock.monotonic)
         self.targets = Targets(self.registry, base.states)
-        self._helpers_file = VersionedFile(base.home.path / HELPERS_FILE, HELPERS_VERSION)
+        self._helpers_file = VersionedFile(
+            base.home.path / HELPERS_FILE, HELPERS_VERSION, documents=base.home.documents
+        )
         self._helpers = HomeHelpers(
             self.entities, services, base.bus, self._helpers_file, base.clock, base.tasks, base.zone, history
         )

@@ -65,7 +65,7 @@ class IntegrationLook(Struct, frozen=True):
 
 def integration_pins(home: Home) -> SkillPins:
     """Return the hashes of the integrations that were enabled, by domain."""
-    return SkillPins(home.storage, PINS_FILE)
+    return SkillPins(home.storage, PINS_FILE, documents=home.documents)
 
 
 def has_drifted(folder: Path, pin: SkillPin | None) -> bool:

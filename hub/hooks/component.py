@@ -37,7 +37,7 @@ class HooksComponent(Component):
         self.hooks = Hooks(TaskOwner("hooks"))
         self._home = HomeHooks(
             base.home.path / FOLDER,
-            SkillPins(base.home.storage, PINS_FILE),
+            SkillPins(base.home.storage, PINS_FILE, documents=base.home.documents),
             self.hooks,
             self._looked,
             bundled=BUNDLED,

@@ -274,7 +274,8 @@ class IntegrationHost:
 
     def storage(self, name: str = "data") -> JsonStorage:
         """Return a JSON file of this integration, `.storage/integrations/<domain>/<name>.json`."""
-        return JsonStorage(self.home.storage / "integrations" / self.domain / f"{name}.json")
+        path = self.home.storage / "integrations" / self.domain / f"{name}.json"
+        return JsonStorage(path, self.home.documents)
 
     def spawn(self, work: Coroutine[Any, Any, Any], *, name: str) -> asyncio.Task[Any]:
         """Run a coroutine as a task until it ends or the integration is unloaded, which cancels it."""

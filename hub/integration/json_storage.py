@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.errors import HubError
-from hub.storage.files import read_bounded, write_atomic
+from hub.storage.files import FILES, Documents
 
 SIZE_LIMIT_BYTES = 4 * 1024 * 1024
 
@@ -18,10 +18,12 @@ class JsonStorage:
 
     Args:
         path: The file; its folder is made when something is saved.
+        documents: Where the home keeps it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, documents: Documents = FILES) -> None:
         self.path = path
+        self._documents = documents
         self._saving = asyncio.Lock()
 
     async def load(self, default: Any = None) -> Any:
@@ -31,7 +33,7 @@ class JsonStorage:
             HubError: The file is damaged or too large.
         """
         try:
-            data = await asyncio.to_thread(read_bounded, self.path, SIZE_LIMIT_BYTES)
+            data = await asyncio.to_thread(self._documents.read, self.path, SIZE_LIMIT_BYTES)
         except FileNotFoundError:
             return default
         try:
@@ -49,8 +51,4 @@ class JsonStorage:
         if len(text) > SIZE_LIMIT_BYTES:
             raise HubError(f"{self.path.name} would be larger than {SIZE_LIMIT_BYTES} bytes and was not saved")
         async with self._saving:
-            await asyncio.to_thread(self._write, text)
-
-    def _write(self, text: bytes) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomic(self.path, text)
+            await asyncio.to_thread(self._documents.write, self.path, text)

@@ -335,7 +335,10 @@ def _accounts(home: Path | RemoteHome) -> AbstractContextManager[HubClient | Hom
     from hub.cli.configured import check_home
     from hub.models.home_accounts import HomeAccounts
 
-    return HomeAccounts(home, check_home(home).config.or_default("models"))
+    config = check_home(home).config
+    if config.or_default("storage"):
+        return nullcontext(HubClient(home))  # they are in the database, which only the hub writes
+    return HomeAccounts(home, config.or_default("models"))
 
 
 def _await(accounts: HubClient | HomeAccounts, state: str) -> None:

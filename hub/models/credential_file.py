@@ -1,4 +1,4 @@
-"""Keys and sign-ins added while the hub runs: a private file, changed under a lock."""
+"""Keys and sign-ins added while the hub runs: a private document, changed under a lock."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from msgspec import Struct
 from hub.core.clock import Clock
 from hub.core.errors import NotFound, Unavailable
 from hub.core.secret import Secret
-from hub.storage.errors import from_os
-from hub.storage.files import read_bounded, write_atomic
+from hub.storage.files import FILES, Documents
 
 FILE = "model_credentials.json"
 SIZE_LIMIT = 1024 * 1024
@@ -83,9 +82,13 @@ class ModelCredentials:
         folder: The folder of the file.
         clock: The clock of the hub.
         on_secret: Called with each secret, so that no sink shows it.
+        documents: Where the home keeps it.
     """
 
-    def __init__(self, folder: Path, clock: Clock, on_secret: Callable[[Secret], object]) -> None:
+    def __init__(
+        self, folder: Path, clock: Clock, on_secret: Callable[[Secret], object], documents: Documents = FILES
+    ) -> None:
+        self._documents = documents
         self._path = folder / FILE
         self._clock = clock
         self._on_secret = on_secret
@@ -99,17 +102,15 @@ class ModelCredentials:
             StorageError: It cannot be read.
         """
         try:
-            data = read_bounded(self._path, SIZE_LIMIT)
+            data = self._documents.read(self._path, SIZE_LIMIT)
         except FileNotFoundError:
             self._kept = {}
             return
-        except OSError as error:
-            raise from_os(error, self._path, "reading") from error
         try:
             found = msgspec.json.decode(data, type=list[StoredCredential], dec_hook=_decoded)
         except ValueError as error:
             aside = self._path.with_name(f"{FILE}.damaged-{int(self._clock.time())}")
-            self._path.rename(aside)
+            self._documents.rename(self._path, aside)
             _log.error("the credentials of models cannot be read (%s) and were set aside as %s", error, aside.name)
             found = []
         self._kept = {(each.provider, each.id): each for each in found}
@@ -143,7 +144,7 @@ class ModelCredentials:
             if len(self._kept) >= STORED_LIMIT and (credential.provider, credential.id) not in self._kept:
                 raise Unavailable(f"{STORED_LIMIT} credentials are stored already; remove one first.")
             self._kept[credential.provider, credential.id] = credential
-            self._write()
+            await self._write()
         self._hide(credential)
 
     async def remove(self, provider: str, id: str) -> None:
@@ -156,7 +157,7 @@ class ModelCredentials:
         async with self._locked():
             self.get(provider, id)
             del self._kept[provider, id]
-            self._write()
+            await self._write()
 
     async def current(self, provider: str, id: str, refresh: Refresh) -> StoredCredential:
         """Return a valid sign-in: one that expires soon is refreshed, by one process at a time.
@@ -172,7 +173,7 @@ class ModelCredentials:
             if self._ends(known):
                 known = await refresh(known)
                 self._kept[provider, id] = known
-                self._write()
+                await self._write()
         self._hide(known)
         return known
 
@@ -189,7 +190,7 @@ class ModelCredentials:
             descriptor = os.open(self._path.with_name(f"{FILE}.lock"), flags, 0o600)
             try:
                 await self._lock(descriptor)
-                self.load()
+                await asyncio.to_thread(self.load)
                 yield
             finally:
                 os.close(descriptor)
@@ -207,9 +208,9 @@ class ModelCredentials:
             else:
                 return
 
-    def _write(self) -> None:
+    async def _write(self) -> None:
         data = msgspec.json.encode(list(self._kept.values()), enc_hook=_encoded)
-        write_atomic(self._path, msgspec.json.format(data) + b"\n", 0o600)
+        await asyncio.to_thread(self._documents.write, self._path, msgspec.json.format(data) + b"\n")
 
     def _hide(self, credential: StoredCredential) -> None:
         for secret in (credential.access, credential.refresh):

@@ -84,7 +84,7 @@ class NodesComponent(Component):
             from hub.nodes.shown import ShownNotifications
 
             base, gateway = self._base, self._gateway
-            storage = JsonStorage(base.home.storage / "notifications.json")
+            storage = JsonStorage(base.home.storage / "notifications.json", base.home.documents)
             shown = ShownNotifications(
                 base.bus, base.clock.time, storage, gateway.authenticator.authority_of, self._sign
             )

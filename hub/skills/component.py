@@ -62,7 +62,7 @@ class SkillsComponent(Component):
         self._placed: list[SkillPlace] | None = None
         self._moved = asyncio.Event()
         self._reported: set[str] = set()
-        pins = SkillPins(base.home.storage)
+        pins = SkillPins(base.home.storage, documents=base.home.documents)
         self.skills = SkillRegistry(self._places, pins, lambda: self._settings, self._facts, base.bus)
         agents.runner.use_skills(self.skills)
 

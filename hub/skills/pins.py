@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from hub.core.errors import HubError
-from hub.storage.files import read_bounded, write_atomic
+from hub.storage.files import FILES, Documents
 
 FILE_NAME = "skills.json"
 SIZE_LIMIT_BYTES = 4 * 1024 * 1024
@@ -38,10 +38,12 @@ class SkillPins:
     Args:
         folder: The folder of the file: `.storage`, which no tool reaches.
         file_name: The name of the file; hooks have their own.
+        documents: Where the home keeps it.
     """
 
-    def __init__(self, folder: Path, file_name: str = FILE_NAME) -> None:
+    def __init__(self, folder: Path, file_name: str = FILE_NAME, *, documents: Documents = FILES) -> None:
         self._file = folder / file_name
+        self._documents = documents
         self._pins: dict[str, SkillPin] | None = None
 
     def all(self) -> Mapping[str, SkillPin]:
@@ -52,7 +54,7 @@ class SkillPins:
         """
         if self._pins is None:
             try:
-                data = read_bounded(self._file, SIZE_LIMIT_BYTES)
+                data = self._documents.read(self._file, SIZE_LIMIT_BYTES)
                 self._pins = msgspec.json.decode(data, type=dict[str, SkillPin])
             except FileNotFoundError:
                 self._pins = {}
@@ -68,5 +70,5 @@ class SkillPins:
             pins.pop(id, None)
         else:
             pins[id] = pin
-        write_atomic(self._file, msgspec.json.format(msgspec.json.encode(pins), indent=1))
+        self._documents.write(self._file, msgspec.json.format(msgspec.json.encode(pins), indent=1))
         self._pins = pins

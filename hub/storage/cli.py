@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hub.storage.homedir import Home
 
 STAYS = (
-    "In the folder of the home stay: the configuration and its secrets, workspaces, media, the small files of .storage "
-    "(sign-ins of integrations, keys, feeds), history, and the index of the memory."
+    "In the folder of the home stay: the configuration and its secrets, workspaces, media, history, the index of the "
+    "memory, and the keys of this machine."
 )
 
 
@@ -40,7 +40,7 @@ def command() -> None:
 @home_option
 @json_option
 def move(to: str, home: Path, as_json: bool) -> None:
-    """Carry the hub database and the transcripts over, and check that all of it arrived.
+    """Carry the hub database, the transcripts and the small files over, and check that all of it arrived.
 
     The hub must be stopped, and `storage: postgresql` name the database, both ways. Until all has arrived the old side
     is in charge; when it is cut off, do it again. Afterwards a hub on the old side does not start.
@@ -78,35 +78,44 @@ def move(to: str, home: Path, as_json: bool) -> None:
     if as_json:
         print_json({"to": to, **moved})
         return
-    click.echo(f"{moved['rows']} rows and {moved['transcripts']} transcripts arrived, and nothing differs.")
+    if not moved:
+        click.echo("All of it had arrived before.")
+    else:
+        arrived = f"{moved['rows']} rows, {moved['transcripts']} transcripts and {moved['documents']} small files"
+        click.echo(f"{arrived} arrived, and nothing differs.")
     click.echo(STAYS)
     if to == "sqlite":
         click.echo("Take `storage:` out of configuration.yaml before you start the hub.")
 
 
 async def carry(home: Home, source: Database, target: Database) -> dict[str, Any]:
-    """Carry a home over, and return how many rows and transcripts it has.
+    """Carry a home over, and return how many rows, transcripts and small files it has; nothing if it was there already.
 
     Raises:
         HubError: It cannot be done; the old side is in charge still.
     """
     from hub.sessions.transcript_moving import TABLES, files_into_table, table_into_files
+    from hub.storage.document_moving import TABLE, documents_into_files, files_into_documents
     from hub.storage.moving import move_rows
 
-    transcripts = 0
+    transcripts = documents = 0
 
-    async def carry_transcripts() -> None:
-        nonlocal transcripts
+    async def carry_files() -> None:
+        nonlocal transcripts, documents
         if not source.holds_files:
             transcripts = await files_into_table(home, target)
+            documents = await files_into_documents(home, target)
         else:
             transcripts = await table_into_files(home, source)
+            documents = await documents_into_files(home, source)
 
     try:
         await source.open()
         await target.open()
-        found = await move_rows(source, target, carry_transcripts, without=TABLES)
+        found = await move_rows(source, target, carry_files, without=TABLES | {TABLE})
     finally:
         await source.close()
         await target.close()
-    return {"rows": sum(each.rows for each in found.values()), "transcripts": transcripts}
+    if found is None:
+        return {}
+    return {"rows": sum(each.rows for each in found.values()), "transcripts": transcripts, "documents": documents}

@@ -34,6 +34,7 @@ class StorageComponent(Component):
         self._base = base
         self._restart = restart
         self.db = self._make_database()
+        base.home.documents = self.db.documents
         self.history = HistoryStore(
             base.home.history_db,
             retention=self._retention(),
@@ -74,7 +75,7 @@ class StorageComponent(Component):
             self._base.repairs.raise_("storage", "hub_db", phrase("The hub database was damaged"), self.db.damage.text)
 
     async def _refuse_moved(self) -> None:
-        select = "SELECT count(*) FROM meta WHERE key IN ('moving_from', 'moved_to')"
+        select = "SELECT count(*) FROM meta WHERE key IN ('moving_from', 'moved_to', 'moving_to')"
         if (await self.db.read(lambda connection: connection.execute(select).fetchone()))[0]:
             from hub.storage.moving import refuse_moved
 

@@ -23,6 +23,7 @@ from hub.storage.damage import (
     suspect_mark,
 )
 from hub.storage.errors import DatabaseDamaged, NewerSchema, from_os, from_sqlite, is_damage
+from hub.storage.files import FILES, Documents
 from hub.storage.instance_lock import StoreLock
 from hub.storage.readers import READ_LIMIT_S, ReadQueue, SqliteReading
 from hub.storage.schema_version import Migration, migrate, refuse_newer, schema_version
@@ -49,6 +50,8 @@ class Database:
 
     holds_files = False
     """Whether transcripts and small files are kept in it; beside a file of the home they are files too."""
+    documents: Documents = FILES
+    """The small files of its home."""
 
     def __init__(
         self,

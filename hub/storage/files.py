@@ -1,4 +1,4 @@
-"""Atomic file writes, appended lines, and bounded reads."""
+"""Atomic file writes, appended lines, bounded reads; and the small files of a home, which may be kept elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from hub.core.durable import sync_directory, write_all, write_new
 from hub.core.errors import LimitExceeded
@@ -107,3 +108,81 @@ def read_bounded(path: Path, limit: int) -> bytes:
     if len(data) > limit:
         raise LimitExceeded(f"{path} is larger than {limit} bytes and was not read", details={"file": str(path)})
     return data
+
+
+class Documents(Protocol):
+    """The small files of a home's `.storage`, each named by its path there.
+
+    Where `storage:` names a database they are rows of it. All methods block, and are never called in the event loop.
+    """
+
+    def read(self, path: Path, limit_bytes: int) -> bytes:
+        """Return the contents of a document; see `read_bounded`."""
+        ...
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Replace a document, whole or not at all; it is kept durably when this returns.
+
+        Raises:
+            StorageError: It could not be written; the old contents are untouched.
+        """
+        ...
+
+    def exists(self, path: Path) -> bool:
+        """Return whether there is such a document."""
+        ...
+
+    def rename(self, path: Path, target: Path) -> None:
+        """Give a document another name.
+
+        Raises:
+            StorageError: It could not be done.
+        """
+        ...
+
+    def prune(self, folder: Path, limit: int) -> None:
+        """Delete the documents of a folder that were written longest ago, beyond a number of them."""
+        ...
+
+
+class FileDocuments:
+    """The small files of a home as what they are; see `Documents`."""
+
+    def read(self, path: Path, limit_bytes: int) -> bytes:
+        """Return the contents of a file."""
+        return read_bounded(path, limit_bytes)
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Replace a file; its folder is made when it is missing."""
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_os(error, path, "writing") from error
+        write_atomic(path, data)
+
+    def exists(self, path: Path) -> bool:
+        """Return whether there is such a file."""
+        return path.exists()
+
+    def rename(self, path: Path, target: Path) -> None:
+        """Rename a file."""
+        try:
+            os.replace(path, target)
+        except OSError as error:
+            raise from_os(error, path, "setting aside") from error
+
+    def prune(self, folder: Path, limit: int) -> None:
+        """Delete the files that were written longest ago."""
+        files = sorted(folder.glob("*.json"), key=_changed_at)
+        for old in files[: max(0, len(files) - limit)]:
+            old.unlink(missing_ok=True)
+
+
+FILES = FileDocuments()
+
+
+def _changed_at(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

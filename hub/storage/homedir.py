@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from hub.storage.errors import StorageError, from_os
+from hub.storage.files import FILES, Documents
 
 PRIVATE = 0o077
 
@@ -24,6 +25,8 @@ class Home:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).expanduser().absolute()
+        self.documents: Documents = FILES
+        """The small files of `.storage`; those of a hub whose `storage:` names a database are in there."""
 
     def __fspath__(self) -> str:
         return str(self.path)

@@ -298,8 +298,13 @@ def fourteenth(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+def fifteenth(connection: sqlite3.Connection) -> None:
+    """Make room for the small files of the home, which are files unless `storage:` says otherwise."""
+    connection.execute("CREATE TABLE documents(name TEXT PRIMARY KEY, version INTEGER NOT NULL, data BLOB NOT NULL)")
+
+
 HUB_MIGRATIONS = (
     *(first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth, eleventh, twelfth),
-    *(thirteenth, fourteenth),
+    *(thirteenth, fourteenth, fifteenth),
 )
 """In order; one that was released is never changed, only followed by another."""

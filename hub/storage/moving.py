@@ -2,10 +2,13 @@
 
 The old side stays the truth until the last step: the new one is marked as unfinished until then, and no hub opens it.
 A move that was cut off is begun again from the start.
+
+One commit decides, in the database of the home's folder in both directions, as the hub of either side can look there.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Iterator
@@ -19,13 +22,16 @@ from msgspec import Struct
 from hub.core.errors import Conflict, HubError
 from hub.core.sql import SqlConnection, upsert
 from hub.storage.database import Database
+from hub.storage.inspection import read_meta
 from hub.storage.migrations import HUB_MIGRATIONS
 
 UNFINISHED = "moving_from"
 """In the table `meta` of the new side, until everything is there."""
 MOVED = "moved_to"
 """In the table `meta` of the old side, from then on."""
-MARKS = (UNFINISHED, MOVED)
+LEAVING = "moving_to"
+"""In the table `meta` of an old side that is not in the home's folder, while the file there decides."""
+MARKS = (UNFINISHED, MOVED, LEAVING)
 ROWS = 2_000
 READ_LIMIT_S = 3_600.0
 
@@ -73,7 +79,7 @@ def hub_tables() -> list[Table]:
 
 async def move_rows(
     source: Database, target: Database, further: Further, *, without: Collection[str] = ()
-) -> dict[str, Contents]:
+) -> dict[str, Contents] | None:
     """Carry every row over, replacing what an earlier try left, and put the new side in charge.
 
     Args:
@@ -83,7 +89,7 @@ async def move_rows(
         without: Tables that are emptied on the new side, for `further` to fill.
 
     Returns:
-        What each table holds, on both sides.
+        What each table holds, on both sides; None if all of it arrived before.
 
     Raises:
         Conflict: The new side has a home of its own.
@@ -92,8 +98,13 @@ async def move_rows(
         HubError: One of them failed. The old side is in charge still.
     """
     source_name, target_name = _name(source), _name(target)
+    for side in (source, target):
+        if await read_mark(side, LEAVING) is not None:
+            await _settle(side)
     there = await read_mark(source, MOVED)
-    if there is not None and (there != target_name or await read_mark(target, UNFINISHED) is None):
+    if there == target_name and await read_mark(target, UNFINISHED) is None:
+        return None
+    if there is not None and there != target_name:
         raise HomeMoved(f"the home in {source_name} was moved to {there} already")
     tables = hub_tables()
     if await read_mark(target, UNFINISHED) is None and await read_mark(target, MOVED) is None:
@@ -110,17 +121,31 @@ async def move_rows(
         if table.name not in without:
             found[table.name] = await _carry(source, target, table)
     await further()
-    await source.write(partial(_set_mark, mark=MOVED, value=target_name))
-    await target.write(_clear_marks)
+    await _switch(source, target)
     return found
 
 
+async def _switch(source: Database, target: Database) -> None:
+    """Put the new side in charge, by one commit in the file of the home's folder."""
+    moved = partial(_set_mark, mark=MOVED, value=_name(target))
+    if not source.holds_files:
+        await source.write(moved)  # decides
+        await target.write(_clear_marks)
+        return
+    await source.write(partial(_set_mark, mark=LEAVING, value=_name(target)))
+    await target.write(_clear_marks)  # decides
+    await source.write(moved)
+
+
 async def refuse_moved(db: Database) -> None:
-    """Refuse a database whose home was moved away, or has not arrived.
+    """Refuse a database whose home was moved away, or has not arrived; end a move that was decided and then cut off.
 
     Raises:
         HomeMoved: It is not in charge.
+        StorageError: The file that decides cannot be read.
     """
+    if db.holds_files:
+        await _settle(db)
     if (there := await read_mark(db, MOVED)) is not None:
         raise HomeMoved(
             f"the home in {_name(db)} was moved to {there}. Name that one in `storage:`, or go back with `homarus "
@@ -131,6 +156,29 @@ async def refuse_moved(db: Database) -> None:
             f"the move of the home from {origin} to {_name(db)} was cut off. Do it again: `homarus storage move`; or "
             "take `storage:` back to where it was."
         )
+
+
+async def _settle(db: Database) -> None:
+    """Look up in the file of the home's folder what became of a move that was cut off at its last step.
+
+    Raises:
+        HomeMoved: That file is not here.
+        StorageError: It cannot be read.
+    """
+    file = db.path
+    if await read_mark(db, UNFINISHED) == str(file) and await asyncio.to_thread(read_meta, file, MOVED) == _name(db):
+        await db.write(_clear_marks)
+    if (there := await read_mark(db, LEAVING)) is None:
+        return
+    if there != str(file) or not file.exists():
+        raise HomeMoved(
+            f"a move of the home from {_name(db)} to {there} was cut off, and only that file says which of them is in "
+            "charge: start the hub, or the move again, where it is."
+        )
+    if await asyncio.to_thread(read_meta, file, UNFINISHED) is not None:
+        await db.write(_stay)
+    else:
+        await db.write(partial(_set_mark, mark=MOVED, value=there))
 
 
 async def read_mark(db: Database, mark: str) -> str | None:
@@ -178,7 +226,7 @@ async def _carry(source: Database, target: Database, table: Table) -> Contents:
 def _empty(connection: SqlConnection, table: Table) -> None:
     is_meta = table.name == "meta"
     connection.execute(
-        f"DELETE FROM {table.name}" + (" WHERE key NOT IN (?, ?)" if is_meta else ""),  # noqa: S608
+        f"DELETE FROM {table.name}" + (" WHERE key NOT IN (?, ?, ?)" if is_meta else ""),  # noqa: S608
         MARKS if is_meta else (),
     )
 
@@ -188,7 +236,7 @@ def _insert(connection: SqlConnection, insert: str, rows: list[tuple[Any, ...]])
 
 
 def _select(table: Table) -> tuple[str, tuple[str, ...]]:
-    marks = " WHERE key NOT IN (?, ?)" if table.name == "meta" else ""
+    marks = " WHERE key NOT IN (?, ?, ?)" if table.name == "meta" else ""
     ordered = f"SELECT {', '.join(table.columns)} FROM {table.name}{marks} ORDER BY {', '.join(table.key)}"  # noqa: S608
     return ordered, MARKS if marks else ()
 
@@ -216,8 +264,13 @@ def _plain(row: Any) -> tuple[Any, ...]:
 
 
 def _set_mark(connection: SqlConnection, mark: str, value: str) -> None:
+    _stay(connection)
     connection.execute(upsert("meta", "key, value"), (mark, value))
 
 
+def _stay(connection: SqlConnection) -> None:
+    connection.execute("DELETE FROM meta WHERE key = ?", (LEAVING,))
+
+
 def _clear_marks(connection: SqlConnection) -> None:
-    connection.execute("DELETE FROM meta WHERE key IN (?, ?)", MARKS)
+    connection.execute("DELETE FROM meta WHERE key IN (?, ?, ?)", MARKS)

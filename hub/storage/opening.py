@@ -10,6 +10,7 @@ from hub.core.extras import install_command
 from hub.core.secret import Secret
 from hub.storage import inspection
 from hub.storage.database import Database
+from hub.storage.files import FILES, Documents
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS
 
@@ -63,6 +64,21 @@ def read_target(section: Mapping[str, Any]) -> Target | None:
             f"{install_command(EXTRA)}"
         ) from error
     return Target.from_url(given["url"].reveal(), given["home"])
+
+
+def read_documents(home: Home, section: Mapping[str, Any]) -> Documents:
+    """Return the small files of a home for a command that only reads them, while a hub runs or not.
+
+    Raises:
+        StorageError, DriverMissing: They cannot be read.
+    """
+    target = read_target(section)
+    if target is None:
+        return FILES
+    from hub.storage.document_table import DocumentTable
+    from hub.storage.postgresql.inspection import read_documents as read_there
+
+    return DocumentTable(home.storage, make_database(home, section, lambda _: None), read_there(target))
 
 
 def read_meta(home: Home, section: Mapping[str, Any], key: str) -> str | None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from hub.core.errors import LimitExceeded
-from hub.storage.errors import NewerSchema, from_os
-from hub.storage.files import read_bounded, write_atomic
+from hub.storage.errors import NewerSchema
+from hub.storage.files import FILES, Documents
 
 _log = logging.getLogger(__name__)
 
@@ -29,10 +28,14 @@ class VersionedFile:
         path: The file.
         version: The version this program writes, from 1.
         upgrade: Turns the data of an older version into that of this one; raises what it cannot read.
+        documents: Where the home keeps it.
     """
 
-    def __init__(self, path: Path, version: int, upgrade: Upgrade | None = None) -> None:
+    def __init__(
+        self, path: Path, version: int, upgrade: Upgrade | None = None, *, documents: Documents = FILES
+    ) -> None:
         self.path = path
+        self.documents = documents
         self.version = version
         self._upgrade = upgrade
         self.set_aside: Path | None = None
@@ -46,7 +49,7 @@ class VersionedFile:
             StorageError: It could not be read.
         """
         try:
-            raw = read_bounded(self.path, SIZE_LIMIT_BYTES)
+            raw = self.documents.read(self.path, SIZE_LIMIT_BYTES)
         except FileNotFoundError:
             return None
         except LimitExceeded:
@@ -69,7 +72,7 @@ class VersionedFile:
         if self._upgrade is None:
             return self._put_aside(f"its version {version} can no longer be read")
         # For an older version of the program, should this one be taken back.
-        write_atomic(self.path.with_name(f"{self.path.name}.version-{version}"), raw)
+        self.documents.write(self.path.with_name(f"{self.path.name}.version-{version}"), raw)
         try:
             return self._upgrade(version, data)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -83,17 +86,14 @@ class VersionedFile:
             StorageError: It could not be written; the old data is untouched.
         """
         encoded = json.dumps({"version": self.version, "data": data}, ensure_ascii=False, allow_nan=False, indent=1)
-        write_atomic(self.path, encoded.encode() + b"\n")
+        self.documents.write(self.path, encoded.encode() + b"\n")
 
     def _put_aside(self, reason: str) -> None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         target, number = self.path.with_name(f"{self.path.name}.damaged-{stamp}"), 1
-        while target.exists():
+        while self.documents.exists(target):
             number += 1
             target = self.path.with_name(f"{self.path.name}.damaged-{stamp}-{number}")
-        try:
-            os.replace(self.path, target)
-        except OSError as error:
-            raise from_os(error, self.path, "setting aside") from error
+        self.documents.rename(self.path, target)
         self.set_aside = target
         _log.error("%s is damaged: %s. It was kept as %s", self.path, reason, target.name)

@@ -20,6 +20,7 @@ from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.schema import All, Length, Match, string
 from hub.core.secret import SECRET_LENGTH_MIN, Secret
 from hub.security.redaction import Redactor
+from hub.storage.files import FILES, Documents
 from hub.storage.versioned_file import VersionedFile
 from hub.tools.approval import QUESTION, Approval, Ask
 from hub.tools.contract import ToolCall
@@ -62,10 +63,11 @@ class AgentSecrets:
     Args:
         folder: The folder of the file.
         redactor: Each value is registered with it, so that no sink shows one.
+        documents: Where the home keeps it.
     """
 
-    def __init__(self, folder: Path, redactor: Redactor, clock: Clock) -> None:
-        self._file = VersionedFile(folder / FILE, 1)
+    def __init__(self, folder: Path, redactor: Redactor, clock: Clock, documents: Documents = FILES) -> None:
+        self._file = VersionedFile(folder / FILE, 1, documents=documents)
         self._redactor = redactor
         self._clock = clock
         self._kept: dict[AgentSecret, Secret] = {}

@@ -13,6 +13,7 @@ from typing import Any
 
 from hub.core.schema import All, AnyOf, In, Length, Optional, Required, Schema, SchemaError, string
 from hub.integration.json_storage import JsonStorage
+from hub.storage.files import FILES, Documents
 
 FILE = "voicewake.json"
 """Where they are kept, below `.storage`."""
@@ -82,10 +83,11 @@ class VoiceWake:
 
     Args:
         path: The file; every object reads it for itself.
+        documents: Where the home keeps it.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._storage = JsonStorage(path)
+    def __init__(self, path: Path, documents: Documents = FILES) -> None:
+        self._storage = JsonStorage(path, documents)
         self._changing = asyncio.Lock()
 
     async def triggers(self) -> list[str]:

@@ -61,6 +61,7 @@ async def test_every_row_arrives_and_the_new_side_is_in_charge(sides: tuple[Data
 
     found = await move_rows(full, empty, nothing)
 
+    assert found is not None
     assert found["transcript"].rows == 2_500
     assert await same(full, empty)
     await refuse_moved(empty)
@@ -75,6 +76,7 @@ async def test_it_goes_back_with_what_is_new(sides: tuple[Database, Database]) -
 
     found = await move_rows(empty, full, nothing)
 
+    assert found is not None
     assert found["transcript"].rows == 2_501
     assert await same(full, empty)
     await refuse_moved(full)
@@ -97,6 +99,7 @@ async def test_one_that_was_cut_off_changes_nothing_and_is_done_again(sides: tup
 
     found = await move_rows(full, empty, nothing)
 
+    assert found is not None
     assert found["transcript"].rows == 3
     assert await same(full, empty)
 

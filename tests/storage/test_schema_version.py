@@ -24,6 +24,7 @@ TABLES = {
     "channel_cursors",
     "transcript",
     "transcripts",
+    "documents",
     "devices",
     "exec_log",
     "node_work",

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.storage.files import FILES, Documents
 from hub.storage.versioned_file import VersionedFile
 
 VERSION = 1
@@ -67,10 +68,11 @@ class ChoiceStore:
 
     Args:
         path: The file.
+        documents: Where the home keeps it.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._file = VersionedFile(path, VERSION)
+    def __init__(self, path: Path, documents: Documents = FILES) -> None:
+        self._file = VersionedFile(path, VERSION, documents=documents)
         self._kept: dict[str, HomeChoices] | None = None
         self._lock = asyncio.Lock()
 

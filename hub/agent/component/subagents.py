@@ -73,7 +73,7 @@ class SubagentsComponent(Component):
             db=self._db,
             clock=base.clock,
             tasks=base.tasks,
-            voice_wake=VoiceWake(base.home.storage / FILE),
+            voice_wake=VoiceWake(base.home.storage / FILE, base.home.documents),
         )
         subagents = SubagentMethods(self.subagents, agents.runner.parts.now_ms, base.redactor)
         return [*runs.methods(), *subagents.methods()]

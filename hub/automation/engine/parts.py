@@ -21,6 +21,7 @@ from hub.core.services import ServiceRegistry
 from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.security.people import People
+from hub.storage.files import FILES, Documents
 from hub.storage.history import HistoryStore
 from hub.template.engine import TemplateEngine
 
@@ -42,6 +43,7 @@ class AutomationParts(Struct, frozen=True):
         sources: What triggers watch beside bus, states and clock, by its class; empty in a simulation.
         firings: Orders what triggers fire.
         ids: Knows entities and devices by the ids of another registry.
+        documents: Keeps what triggers have to know after a restart.
     """
 
     bus: EventBus
@@ -63,6 +65,7 @@ class AutomationParts(Struct, frozen=True):
     sources: Mapping[type, Any] = {}
     firings: FiringQueue = field(default_factory=FiringQueue)
     ids: RegistryIds = field(default_factory=RegistryIds)
+    documents: Documents = FILES
 
     def source(self, kind: type[T]) -> T | None:
         """Return the source that triggers watch; None if there is none."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hub.storage.files import FILES, Documents
 from hub.storage.versioned_file import VersionedFile
 
 PAGES_LIMIT = 500
@@ -33,10 +34,12 @@ class RememberedPages:
 
     Args:
         folder: Made when the first page is kept.
+        documents: Where the home keeps them.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, documents: Documents = FILES) -> None:
         self._folder = folder
+        self._documents = documents
 
     def get(self, key: str) -> RememberedPage | None:
         """Return a snapshot; None if it is unknown or damaged."""
@@ -48,17 +51,9 @@ class RememberedPages:
 
     def put(self, key: str, page: RememberedPage) -> None:
         """Store a snapshot, replacing the one of the same key."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._file(key).write({"key": key, "hash": page.hash, "text": page.text[:TEXT_LIMIT]})
-        self._forget_the_oldest()
+        self._documents.prune(self._folder, PAGES_LIMIT)
 
     def _file(self, key: str) -> VersionedFile:
         name = hashlib.sha256(key.encode()).hexdigest()[:40]
-        return VersionedFile(self._folder / f"{name}.json", _VERSION)
-
-    def _forget_the_oldest(self) -> None:
-        files = list(self._folder.iterdir())
-        if len(files) <= PAGES_LIMIT:
-            return
-        for file in sorted(files, key=lambda each: each.stat().st_mtime_ns)[: len(files) - PAGES_LIMIT]:
-            file.unlink(missing_ok=True)
+        return VersionedFile(self._folder / f"{name}.json", _VERSION, documents=self._documents)

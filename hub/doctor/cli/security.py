@@ -13,6 +13,7 @@ from hub.cli.client import HubClient
 from hub.cli.exits import CommandFailed, Exit
 from hub.cli.options import command_on, print_json
 from hub.cli.remote import RemoteHome
+from hub.core.errors import HubError
 from hub.storage.instance_lock import read_running
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def _context(home: Path) -> AuditContext:
     from hub.integration.in_use import in_use
     from hub.sections import needed_domains
     from hub.storage.homedir import Home
+    from hub.storage.opening import read_documents
 
     checked = check_home(home)
     config = checked.config
@@ -100,7 +102,12 @@ def _context(home: Path) -> AuditContext:
         raise CommandFailed(f"The configuration is not valid: {first}", Exit.INVALID_CONFIGURATION)
     catalog = find(home)
     used = frozenset(in_use(config, catalog, needed_domains(config, catalog)))
-    return AuditContext(Home(home), config, catalog, used, int(time.time() * 1000))
+    files = Home(home)
+    try:
+        files.documents = read_documents(files, config.or_default("storage") or {})
+    except HubError as error:
+        raise CommandFailed(error.message) from error
+    return AuditContext(files, config, catalog, used, int(time.time() * 1000))
 
 
 def _tell(home: Path | RemoteHome, report: Mapping[str, Any], mended: Mapping[str, Any] | None) -> None:

@@ -100,7 +100,7 @@ class AccessComponent(Component):
         facts = needs.clients.facts(needs.integrations.statuses)
         if base.config.current.recovery:
             facts = facts.in_recovery()
-        self._ignored = VersionedFile(base.home.storage / IGNORED, 1)
+        self._ignored = VersionedFile(base.home.storage / IGNORED, 1, documents=base.home.documents)
         self._state = HubState(gateway, base.repairs, self._codes, needs.log, facts)
 
     @cached_property

@@ -98,7 +98,8 @@ class ClientsComponent(Component):
     def _voice_wake(self) -> VoiceWake:
         from hub.voice.voice_wake import FILE, VoiceWake  # only clients of OpenClaw ask
 
-        return VoiceWake(self._needs.base.home.storage / FILE)
+        home = self._needs.base.home
+        return VoiceWake(home.storage / FILE, home.documents)
 
     def _joined(self, connection: Connection, joined: bool) -> None:
         """Tell a node that comes which words are to wake it; end the talks of a client that leaves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,11 +35,11 @@ class ModelsComponent(Component):
     def __init__(self, base: Foundation, *, db: Database, egress: Egress) -> None:
         self._base, self._egress = base, egress
         self._cooldowns = Cooldowns(base.clock, db)
-        self.credentials = ModelCredentials(base.home.storage, base.clock, base.redactor.register)
-        try:
-            self.credentials.load()
-        except HubError as error:
-            _log.error("the credentials that were added for models cannot be used: %s", error.message)
+        documents = base.home.documents
+        self.credentials = ModelCredentials(base.home.storage, base.clock, base.redactor.register, documents)
+        self._load_later = db.holds_files
+        if not self._load_later:
+            self._load_credentials()
         self.models = ModelRegistry(
             base.section("models"),
             base.bus,
@@ -55,6 +56,9 @@ class ModelsComponent(Component):
 
     async def _start(self) -> None:
         await self._cooldowns.load()
+        if self._load_later:  # the database was not open before
+            await asyncio.to_thread(self._load_credentials)
+            self.models.reread()
         if (self._base.home.storage / LIST_FILE).exists():
             try:
                 self._list().load()
@@ -71,6 +75,12 @@ class ModelsComponent(Component):
         found = await self._list().refresh(self._egress)
         self.models.refresh()
         return found
+
+    def _load_credentials(self) -> None:
+        try:
+            self.credentials.load()
+        except HubError as error:
+            _log.error("the credentials that were added for models cannot be used: %s", error.message)
 
     def _list(self) -> ModelList:
         from hub.models.model_list import ModelList

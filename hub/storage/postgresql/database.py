@@ -12,6 +12,7 @@ import psycopg
 
 from hub.core.errors import HubError
 from hub.storage.database import POST_DELAY_S, Database
+from hub.storage.document_table import DocumentTable
 from hub.storage.postgresql.errors import DatabaseUnreachable, explain, refused_connection
 from hub.storage.postgresql.ownership import Ownership
 from hub.storage.postgresql.reading import PostgresqlReading
@@ -53,6 +54,7 @@ class PostgresqlDatabase(Database):
         self.damage = None
         self.suspect = False
         self.restored_ms = 0
+        self.documents: DocumentTable = DocumentTable(path.parent, self)
         self._target = target
         self._answer_limit_s = answer_limit_s
         self._migrations = tuple(migrations)
@@ -74,7 +76,7 @@ class PostgresqlDatabase(Database):
         self._readers = ReadQueue(target.place, lambda: PostgresqlReading(target.place, self._connect, self._reading))
 
     async def open(self) -> None:
-        """Connect, make or migrate the tables, and own the home.
+        """Connect, make or migrate the tables, own the home, and load its small files.
 
         Raises:
             HomeOwned: Another hub owns it.
@@ -84,6 +86,7 @@ class PostgresqlDatabase(Database):
             MigrationFailed: A migration could not be done; all is as before it.
         """
         await self._writer.start()
+        await self.documents.open()
         self._watch()
 
     async def close(self) -> None:

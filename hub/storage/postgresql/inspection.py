@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import psycopg
 from msgspec import Struct
 
+from hub.storage.document_table import load
 from hub.storage.postgresql.errors import explain
 from hub.storage.postgresql.ownership import Owner, has_tables, is_held, read_owner
 from hub.storage.postgresql.session import Session, Target
+
+T = TypeVar("T")
 
 
 class Inspected(Struct, frozen=True):
@@ -55,10 +60,28 @@ def read_meta(target: Target, key: str) -> str | None:
     Raises:
         StorageError: It cannot be read.
     """
+
+    def read(session: Session) -> str | None:
+        found = session.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(found[0]) if found else None
+
+    return _read(target, read)
+
+
+def read_documents(target: Target) -> dict[str, bytes]:
+    """Return the documents of a home, in the order in which they were written.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    return _read(target, lambda session: load(session)[0]) or {}
+
+
+def _read(target: Target, read: Callable[[Session], T]) -> T | None:
+    """Return what `read` returns; None where there are no tables yet."""
     session = Session(target)
     try:
-        found = has_tables(session) and session.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return str(found[0]) if found else None
+        return read(session) if has_tables(session) else None
     except psycopg.Error as error:
         raise explain(error, target.place) from None
     finally:

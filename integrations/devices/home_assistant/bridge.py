@@ -159,7 +159,9 @@ class HomeAssistantBridge:
             for identifier in each.identifiers
         }
         with suppress(HubError, LookupError, TypeError):  # there is no MQTT here
-            kept = await JsonStorage(self._host.home.storage / "integrations" / MQTT / "client.json").load({})
+            kept = await JsonStorage(
+                self._host.home.storage / "integrations" / MQTT / "client.json", self._host.home.documents
+            ).load({})
             found.add(kept["id"])
         return found
 

@@ -11,6 +11,7 @@ from hub.core.context import Authority, Context
 from hub.core.errors import HubError
 from hub.core.schema import ALLOW_EXTRA, Schema
 from hub.core.services import AgentRule, ResponseMode, ServiceCall
+from hub.integration.json_storage import JsonStorage
 from integrations.devices.home_assistant.socket import HomeAssistantSocket
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class TheirServices:
         self._host, self._call, self._theirs = host, call, theirs
         self._removers: dict[str, Callable[[], Any]] = {}
         self._is_stale = asyncio.Event()
-        self._kept = host.storage(PROVIDES)
+        # A file always: `homarus check` reads it without a hub, and it is made again with each connection.
+        self._kept = JsonStorage(host.home.storage / "integrations" / host.domain / f"{PROVIDES}.json")
 
     async def follow(self, socket: HomeAssistantSocket, changed: Callable[[], None]) -> None:
         """Hear of services that come and go there, and of its events."""

@@ -75,7 +75,7 @@ class TemplateHome:
         self.host, self.parts = host, host.automation
         self.clock, self.is_starting = host.clock, False
         self._tasks = TaskOwner("template")
-        self._file = VersionedFile(host.home.storage / FILE, VERSION)
+        self._file = VersionedFile(host.home.storage / FILE, VERSION, documents=host.home.documents)
         self._remembered: dict[str, Remembered] = {}
         self._saved = DelayedFile(
             self._file, lambda: msgspec.to_builtins(self._remembered), self._tasks, self.clock.sleep, SAVE_AFTER_S
@@ -85,7 +85,6 @@ class TemplateHome:
 
     async def open(self) -> None:
         """Load what is remembered."""
-        self._file.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         stored = await asyncio.to_thread(self._file.read)
         self._remembered = msgspec.convert(stored or {}, dict[str, Remembered])
         self.host.on_unload(self._saved.close)

@@ -13,6 +13,7 @@ from hub.core.errors import InvalidRequest, Unavailable
 from hub.security.egress import Egress
 from hub.security.outside_reader import OutsideReader
 from hub.storage.errors import StorageError
+from hub.storage.files import FILES, Documents
 from hub.storage.versioned_file import VersionedFile
 from integrations.tools.rss.feed_reader import BODY_LIMIT_BYTES, read_items
 
@@ -65,12 +66,13 @@ class FeedStateFile:
     Args:
         home: The home directory.
         key: The owner of this feed's state.
+        documents: Where the home keeps it.
     """
 
-    def __init__(self, home: Path, key: str) -> None:
+    def __init__(self, home: Path, key: str, documents: Documents = FILES) -> None:
         name = sha256(key.encode()).hexdigest()[:32]
         self._folder = home / ".storage" / "feeds"
-        self._file = VersionedFile(self._folder / f"{name}.json", VERSION)
+        self._file = VersionedFile(self._folder / f"{name}.json", VERSION, documents=documents)
 
     def read(self) -> FeedState:
         """Return the stored state; empty if there is no file, or it is damaged."""
@@ -89,18 +91,8 @@ class FeedStateFile:
         Raises:
             StorageError: The disk refuses.
         """
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file.write({"ids": seen.ids, "etag": seen.etag, "modified": seen.modified})
-        files = sorted(self._folder.glob("*.json"), key=_changed_at)
-        for old in files[:-FILES_LIMIT]:
-            old.unlink(missing_ok=True)
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
+        self._file.documents.prune(self._folder, FILES_LIMIT)
 
 
 async def look(url: str, egress: Egress, seen: FeedState) -> Feed | None:

@@ -35,7 +35,7 @@ class _Watcher:
         self._address = address
         self._egress = egress
         self._host = host
-        self._file = FeedStateFile(host.parts.home, f"{host.automation_id}\n{address}")
+        self._file = FeedStateFile(host.parts.home, f"{host.automation_id}\n{address}", host.parts.documents)
         self._seen: FeedState | None = None
         self._task: asyncio.Task[None] | None = None
         self._failures = 0

@@ -39,7 +39,7 @@ class Standing(HubFixture):
         super().__init__(
             folder,
             "http://127.0.0.1:9",
-            sections={"hub": hub, "people": PEOPLE},
+            sections={"hub": hub, "people": PEOPLE, "storage": {}},
             without=("approvals",),
             clock=ManualClock(NOON),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,13 @@ class Moved:
     def __init__(self, folder: Path, url: str) -> None:
         self.home = Home(folder)
         self.home.create()
-        self._url = url
+        self.url = url
 
     def here(self) -> Database:
         return Database(self.home.hub_db, HUB_MIGRATIONS)
 
     def there(self) -> PostgresqlDatabase:
-        return PostgresqlDatabase(Target.from_url(self._url, "elm"), HUB_MIGRATIONS, self.home.hub_db)
+        return PostgresqlDatabase(Target.from_url(self.url, "elm"), HUB_MIGRATIONS, self.home.hub_db)
 
     async def fill(self) -> None:
         files, db = TranscriptFiles(self.home), self.here()
@@ -53,6 +54,15 @@ class Moved:
     def files(self) -> dict[str, bytes]:
         paths = self.home.agents.rglob("*.jsonl")
         return {str(path.relative_to(self.home.agents)): path.read_bytes() for path in paths}
+
+    def put(self, name: str, data: bytes) -> None:
+        path = self.home.storage / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def small_files(self) -> dict[str, bytes]:
+        paths = (path for path in self.home.storage.rglob("*.json*") if "sessions" not in path.parts)
+        return {path.relative_to(self.home.storage).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture
@@ -87,6 +97,34 @@ async def test_a_home_goes_there_lives_on_and_comes_back(moved: Moved) -> None:
     with pytest.raises(HomeMoved, match=r"hub\.db"):
         await refuse_moved(there)
     await there.close()
+
+
+async def test_small_files_go_along_and_what_was_deleted_there_does_not_come_back(moved: Moved) -> None:
+    for name, data in (
+        ("home_registry.json", b'{"version": 1, "data": {}}'),
+        ("integrations/matrix/login-me.json", b"\xff damaged"),
+        ("feeds/a.json", b"1"),
+        ("feeds/b.json", b"2"),
+        ("skills.json.damaged-20261201T000000", b"{"),
+        ("update.json", b"of this machine"),
+        ("integrations/home_assistant/provides.json", b"made again"),
+    ):
+        moved.put(name, data)
+    before = moved.small_files()
+
+    told = await carry(moved.home, moved.here(), moved.there())
+    there = moved.there()
+    await there.open()
+    feeds = moved.home.storage / "feeds"
+    carried = there.documents.read(feeds / "b.json", 9)
+    await asyncio.to_thread(there.documents.write, feeds / "b.json", b"3")
+    await asyncio.to_thread(there.documents.prune, feeds, 1)
+    await there.close()
+    back = await carry(moved.home, moved.there(), moved.here())
+
+    assert (told["documents"], back["documents"], carried) == (5, 4, b"2")
+    del before["feeds/a.json"]
+    assert moved.small_files() == {**before, "feeds/b.json": b"3"}
 
 
 async def test_what_was_deleted_there_comes_back_as_it_was_last(moved: Moved) -> None:

@@ -14,7 +14,8 @@ from hub.storage.errors import MigrationFailed, NewerSchema
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.postgresql.database import PostgresqlDatabase
 from hub.storage.postgresql.errors import UnusableDatabase
-from hub.storage.postgresql.session import Target
+from hub.storage.postgresql.session import Session, Target
+from hub.storage.postgresql.tables import prepare
 from tests.servers.postgresql import PostgresqlServer
 from tests.storage.postgresql.conftest import Open
 
@@ -82,7 +83,9 @@ async def test_it_has_the_tables_columns_and_keys_of_sqlite(
 async def test_an_upgraded_database_is_as_a_new_one(server: PostgresqlServer, name: str, tmp_path: Path) -> None:
     new, newest = server.new_database(), (*HUB_MIGRATIONS, add_a_table)
 
-    await opened(server, name, HUB_MIGRATIONS[:FIRST], tmp_path)
+    first = Session(Target.from_url(server.url(name), "elm"))
+    prepare(first.connection, HUB_MIGRATIONS[:FIRST], name)
+    first.close()
     await opened(server, name, newest, tmp_path)
     await opened(server, new, newest, tmp_path)
 

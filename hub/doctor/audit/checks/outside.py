@@ -68,7 +68,7 @@ def _sources(folder: Path) -> dict[str, bytes]:
 
 def _skills(context: AuditContext) -> Iterator[FoundSkill]:
     """Yield the skills that did not come with Homarus and that the owner enabled, as they were enabled."""
-    pins = SkillPins(context.home.storage).all()
+    pins = SkillPins(context.home.storage, documents=context.home.documents).all()
     for place in _places(context):
         for skill in find_skills(place, pins):
             if skill.pin.enabled and skill.digest == skill.pin.digest:
