@@ -172,7 +172,7 @@ class EntityHandle:
             "device_class": entry.device_class,
             "unit_of_measurement": described.unit,
             "icon": entry.icon_by_user or clean(described.icon),
-            "entity_picture": self._picture_path(entry.entity_id),
+            "entity_picture": described.attributes.get("entity_picture") or self._picture_path(entry.entity_id),
         }
         features = {"supported_features": features_of(entry.entity_id.partition(".")[0], self.commands)}
         self._fixed = {

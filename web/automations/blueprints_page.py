@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -25,10 +25,11 @@ from web.settings.diff import diff_lines
 from web.settings.yaml_view import to_yaml
 
 PATH = "/blueprints"
-AUTOMATION, SCRIPT = "automation", "script"
+FILES = "/settings/files"
+AUTOMATION, SCRIPT, TEMPLATE = "automation", "script", "template"
 
 _PATH = All(string, Length(min=1, max=255))
-_DOMAIN = In([AUTOMATION, SCRIPT])
+_DOMAIN = In([AUTOMATION, SCRIPT, TEMPLATE])
 ONE = Schema({Required("path"): _PATH, Optional("domain", default=AUTOMATION): _DOMAIN})
 UPDATE = Schema({**ONE.schema, Optional("confirm"): All(string, Length(max=128))})
 
@@ -92,7 +93,8 @@ class BlueprintsPage:
         if writes:
             if wants_json(call.request):
                 return json_response(_about(draft))
-            return see_other(blueprint_place("use", draft["path"], draft["domain"]))
+            made = draft["domain"] != TEMPLATE  # of those, the files say what is made of them
+            return see_other(blueprint_place("use", draft["path"], draft["domain"]) if made else PATH)
         data = {
             "draft": {**_about(draft), "text": draft["text"], "exists": draft["exists"]},
             "sections": draft["sections"],
@@ -211,6 +213,8 @@ class BlueprintsPage:
         if shown["errors"]:
             problem = shown["errors"][0]
             raise InvalidRequest(f"{path} cannot be used: {problem['message']} (line {problem['line']})")
+        if domain == TEMPLATE:
+            raise InvalidRequest(f"{path} makes template entities; write use_blueprint in template: of a file")
         return shown
 
     async def _list(
@@ -258,9 +262,9 @@ def _one(fields: Fields, name: str) -> str:
 def _about(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return a blueprint as a list shows it."""
     path, domain = str(shown["path"]), str(shown["domain"])
+    place: Mapping[str, Callable[[str], str]] = {AUTOMATION: automation_path, SCRIPT: script_place}
     users = [
-        {**user, "place": script_place(user["id"]) if domain == SCRIPT else automation_path(user["id"])}
-        for user in shown.get("in_use", ())
+        {**user, "place": place[domain](user["id"]) if domain in place else FILES} for user in shown.get("in_use", ())
     ]
     return {
         "path": path,

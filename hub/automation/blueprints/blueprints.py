@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -149,11 +149,9 @@ class Blueprints:
     def in_use(self, config: Mapping[str, Any]) -> Users:
         """Return the items that use each blueprint, by (domain, path)."""
         found: Users = {}
-        for id, item in _users(config):
-            path = item[USE]["path"]
-            domain = AUTOMATION if id is None else "script"
-            key = id if id is not None else str(item.get("id") or item.get("alias") or "")
-            found.setdefault((domain, path), []).append({"id": key, "alias": str(item.get("alias") or key)})
+        for domain, key, item in _users(config):
+            named = str(item.get("alias") or item.get("name") or key)
+            found.setdefault((domain, item[USE]["path"]), []).append({"id": key, "alias": named})
         return found
 
     # --- importing ---
@@ -285,11 +283,17 @@ class Blueprints:
             self._keep(f"{FOLDER}/{domain}/{path}", self._store.root(domain).read_bytes(path))
 
 
-def _users(config: Mapping[str, Any]) -> list[tuple[str | None, Mapping[str, Any]]]:
-    """Return the users of a blueprint; scripts with their key, automations with None."""
-    automations = [(None, item) for item in config.get("automation") or () if USE in item]
-    scripts = [(key, item) for key, item in (config.get("script") or {}).items() if USE in item]
-    return [*automations, *scripts]
+def _users(config: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield the items that use a blueprint: domain, key and item."""
+    for item in config.get("automation") or ():
+        if USE in item:
+            yield AUTOMATION, str(item.get("id") or item.get("alias") or ""), item
+    for key, item in (config.get("script") or {}).items():
+        if USE in item:
+            yield "script", key, item
+    for item in config.get("template") or ():
+        if USE in item:
+            yield "template", str(item.get("unique_id") or ""), item
 
 
 def _domain(domain: str) -> str:

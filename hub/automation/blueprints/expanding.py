@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.automation.blueprints.errors import BlueprintInvalid
-from hub.automation.blueprints.filling import USE, fill_in
+from hub.automation.blueprints.filling import USE, Grammar, fill_in
 from hub.automation.blueprints.store import BlueprintStore, bundled_folder
 from hub.core.errors import NotFound
 from hub.core.phrases import phrase
@@ -28,8 +28,10 @@ def store_of(home: Path, bundled: Path | None = None, further: Callable[[], Iter
     return BlueprintStore(home / FOLDER, bundled or bundled_folder(), further)
 
 
-def expand(item: Mapping[str, Any], domain: str, store: BlueprintStore) -> dict[str, Any]:
-    """Return the automation or script that an item with `use_blueprint: {path, input}` expands to, validated.
+def expand(
+    item: Mapping[str, Any], domain: str, store: BlueprintStore, grammar: Grammar | None = None
+) -> dict[str, Any]:
+    """Return what an item with `use_blueprint: {path, input}` expands to, validated; see `fill_in`.
 
     Raises:
         Invalid: With the path in the item; errors in the blueprint name its file and line.
@@ -45,4 +47,4 @@ def expand(item: Mapping[str, Any], domain: str, store: BlueprintStore) -> dict[
             else phrase("there is no blueprint {path}", path=item[USE]["path"])
         )
         raise Invalid(problem, path=[USE, "path"])
-    return fill_in(item, found.blueprint)
+    return fill_in(item, found.blueprint, grammar)

@@ -6,7 +6,7 @@ Each error is reported where it can be fixed: at the value of an input, or at th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from hub.automation.blueprints.document import Blueprint
 from hub.automation.blueprints.metadata import InputField
@@ -19,12 +19,16 @@ from hub.core.schema import Invalid, MultipleInvalid, each_error
 
 USE = "use_blueprint"
 
-_GRAMMARS: Mapping[str, Callable[[Any], dict[str, Any]]] = {"automation": automation, "script": script}
+Grammar: TypeAlias = Callable[[Any], dict[str, Any]]
+_GRAMMARS: Mapping[str, Grammar] = {"automation": automation, "script": script}
 _NEW_WORDS = {"trigger": "triggers", "condition": "conditions", "action": "actions"}
 
 
-def fill_in(item: Mapping[str, Any], blueprint: Blueprint) -> dict[str, Any]:
-    """Return the automation or script that an item makes of its blueprint; the item's own keys take precedence.
+def fill_in(item: Mapping[str, Any], blueprint: Blueprint, grammar: Grammar | None = None) -> dict[str, Any]:
+    """Return what an item makes of its blueprint; the item's own keys take precedence.
+
+    Args:
+        grammar: Accepts the result; by default that of automations and scripts.
 
     Raises:
         Invalid: With paths in the item, and the file and line of what is wrong in the blueprint.
@@ -34,7 +38,7 @@ def fill_in(item: Mapping[str, Any], blueprint: Blueprint) -> dict[str, Any]:
     own = {key: each for key, each in item.items() if key != USE}
     filled = {**blueprint.fill(values), **own}
     try:
-        found = _GRAMMARS[blueprint.metadata.domain](filled)
+        found = (grammar or _GRAMMARS[blueprint.metadata.domain])(filled)
     except Invalid as error:
         raise _gathered(_placed(each, own, given, blueprint) for each in each_error(error)) from error
     if blueprint.metadata.source_url and _runs_programs(found):

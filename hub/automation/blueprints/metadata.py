@@ -16,7 +16,7 @@ from hub.core.schema import All, In, Invalid, Length, Optional, Required, Schema
 INPUTS_LIMIT = 2_000
 GRAMMAR_OF_HOME_ASSISTANT = (2026, 12)
 """Year and month of the Home Assistant whose grammar automations follow; blueprints for a later one are refused."""
-DOMAINS = ("automation", "script")
+DOMAINS = ("automation", "script", "template")
 
 _VERSION = re.compile(r"(\d{1,5})\.(\d{1,5})(?:\.(\d{1,5}))?(?:\.?[a-z]+\d*)?")
 _NAME = All(string, Length(min=1, max=200))
@@ -97,9 +97,8 @@ class Metadata(Struct, frozen=True):
 
 
 def _domain(value: Any) -> str:
-    if value == "template":
-        raise Invalid(phrase("blueprints of template entities are not supported; only automation and script are"))
-    found: str = In(DOMAINS, msg=phrase("expected automation or script, got {value}", value=show(value)))(value)
+    told = phrase("expected one of {names}, got {value}", names=", ".join(DOMAINS), value=show(value))
+    found: str = In(DOMAINS, msg=told)(value)
     return found
 
 

@@ -17,7 +17,7 @@ from hub.cli.verbs import Answer, verb
 TEXT_LIMIT_BYTES = 262_144
 _DOMAIN = click.option(
     "--domain",
-    type=click.Choice(["automation", "script"]),
+    type=click.Choice(["automation", "script", "template"]),
     default="automation",
     show_default=True,
     help="Kind of the blueprint.",

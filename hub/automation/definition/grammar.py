@@ -203,17 +203,20 @@ def _overriding(keys: Mapping[Any, Any]) -> dict[Any, Any]:
     }
 
 
+USE_BLUEPRINT: Mapping[Any, Any] = {
+    Required("use_blueprint", description="The blueprint it is made from."): Schema(
+        {
+            Required("path", description="File below the folder of its domain in blueprints."): _blueprint_path,
+            Optional("input", default=dict, description="Values for the blueprint's inputs."): AnyOf(
+                {string: Described(_input, {}, "value")}, None
+            ),
+        }
+    ),
+}
 _BLUEPRINT = Schema(
     {
         **_overriding(_KEYS),
-        Required("use_blueprint", description="The blueprint it is made from."): Schema(
-            {
-                Required("path", description="File below blueprints/automation."): _blueprint_path,
-                Optional("input", default=dict, description="Values for the blueprint's inputs."): AnyOf(
-                    {string: Described(_input, {}, "value")}, None
-                ),
-            }
-        ),
+        **USE_BLUEPRINT,
     }
 )
 
@@ -246,7 +249,7 @@ _SCRIPT = Schema({**_SCRIPT_KEYS, Required("sequence", description="What it does
 _SCRIPT_BLUEPRINT = Schema(
     {
         **_overriding(_SCRIPT_KEYS),
-        **{key: check for key, check in _BLUEPRINT.schema.items() if str(key) == "use_blueprint"},
+        **USE_BLUEPRINT,
     }
 )
 

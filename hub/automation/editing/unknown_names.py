@@ -189,7 +189,7 @@ def check_names(
 
 def _expanded(keys: Keys, item: Any, store: BlueprintStore | None) -> Any:
     """Return the expanded item; one that does not fit its blueprint unchanged, since another check reports it."""
-    if store is None or "use_blueprint" not in item:
+    if store is None or "use_blueprint" not in item or keys[0] not in ("automation", "script"):
         return item
     try:
         return expand(item, str(keys[0]), store)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OWNER = "gateway"
 TEXT_LIMIT = 262_144
 _PATH = All(string, Length(min=1, max=255))
-_DOMAIN: Mapping[Any, Any] = {Optional("domain", default="automation"): In(["automation", "script"])}
+_DOMAIN: Mapping[Any, Any] = {Optional("domain", default="automation"): In(["automation", "script", "template"])}
 
 
 class BlueprintMethods:

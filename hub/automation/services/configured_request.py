@@ -57,11 +57,11 @@ async def send_request(
         body=(await text(given["payload"])).encode() if "payload" in given else None,
         limit_bytes=BODY_LIMIT_BYTES,
         timeout_s=given["timeout"],
-        target=ConfiguredTarget(_named(given["url"]), tuple(middlewares), given["verify_ssl"]),
+        target=ConfiguredTarget(named_host(given["url"]), tuple(middlewares), given["verify_ssl"]),
     )
 
 
-def _named(url: Any) -> str:
+def named_host(url: Any) -> str:
     """Return the part of an address that names its host in the configuration itself; empty where a template does."""
     text = url.reveal() if isinstance(url, Secret) else url
     scheme, _, rest = text.partition("://")

@@ -20,6 +20,7 @@ from hub.core.schema import show
 from hub.core.states import STATE_LENGTH_LIMIT
 from hub.entities.description import EntityDescription
 from hub.entities.entities import Command, EntityHandle, FirstState
+from hub.entities.pictures import TakePicture
 from hub.template.contract import RenderInfo, TemplateFailed
 from hub.template.engine import Template
 from hub.template.native import as_bool
@@ -100,6 +101,7 @@ class TemplateEntity:
             device_class=settings.get("device_class"),
             unit=settings.get("unit_of_measurement"),
             is_full_name=True,
+            picture=self.picture(),
         )
         self.dependencies = TemplateDependencies(home.parts, unique_id, self._changed)
         self.handle: EntityHandle = home.host.entities.add(self._described, self._commands())
@@ -142,6 +144,10 @@ class TemplateEntity:
         for key, text in self._early.items():
             self._tell(key, text)
         self._early.clear()
+
+    def picture(self) -> TakePicture | None:
+        """Return what takes its picture; None for one without."""
+        return None
 
     # --- templates ---
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,14 @@ from integrations.devices.template.block import TriggeredBlock
 from integrations.devices.template.delayed import TemplateBinarySensor
 from integrations.devices.template.entity import TemplateEntity
 from integrations.devices.template.home import TemplateHome
+from integrations.devices.template.image import TemplateImage
 from integrations.devices.template.schema import DOMAIN, PLATFORMS, numbered, object_id, written
 from integrations.devices.template.table import KINDS
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
+
+_CLASSES: Mapping[str, type[TemplateEntity]] = {"binary_sensor": TemplateBinarySensor, "image": TemplateImage}
 
 
 async def make(host: IntegrationHost) -> None:
@@ -26,7 +30,9 @@ async def make(host: IntegrationHost) -> None:
     seen: set[str] = set()
     entities: list[TemplateEntity] = []
     blocks: list[TriggeredBlock] = []
-    for keys, block in written(host.config):
+    with host.automation.kinds.in_use():
+        found = await asyncio.to_thread(lambda: [*written(host.config)])  # blueprints are read
+    for keys, block in found:
         made = [*_of_block(home, block, keys, seen)]
         entities += made
         if "triggers" in block:
@@ -55,7 +61,7 @@ def _of_block(home: TemplateHome, block: Mapping[str, Any], keys: KeyPath, seen:
             variables = settings.get("variables") or {}
             if not triggered:
                 variables = {**(block.get("variables") or {}), **variables}
-            make = TemplateBinarySensor if domain == "binary_sensor" else TemplateEntity
+            make = _CLASSES.get(domain, TemplateEntity)
             yield make(
                 home,
                 kind,

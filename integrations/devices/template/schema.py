@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import chain, count
 from typing import Any
 
+from hub.automation.blueprints.expanding import expand, store_of
+from hub.automation.blueprints.filling import USE
 from hub.automation.definition.fields import conditions, duration, sequence, template, triggers, variables
+from hub.automation.definition.grammar import USE_BLUEPRINT
 from hub.automation.definition.values import checked_template, is_template
+from hub.config.explain import keys_of
 from hub.config.paths import KeyPath
+from hub.config.sections import CheckReport
+from hub.core.errors import HubError
 from hub.core.json_schema import to_json_schema
 from hub.core.phrases import phrase
 from hub.core.schema import (
@@ -21,6 +28,7 @@ from hub.core.schema import (
     Optional,
     Required,
     Schema,
+    SchemaError,
     as_list,
     each_error,
     entity_id,
@@ -106,10 +114,22 @@ _FIELDS = Schema(
 )
 
 
+_OF_BLUEPRINT = Schema(
+    {
+        **USE_BLUEPRINT,
+        Optional("name", description="The name of the entity."): template,
+        Optional("unique_id", description="Tells the entity from all others."): string,
+        Optional("variables", description="Variables beside those of the blueprint."): variables,
+    }
+)
+
+
 def _block(value: Any) -> Any:
     """Check a block; the old names of keys become today's."""
     if not isinstance(value, dict):
         return _FIELDS(value)
+    if USE in value:
+        return _OF_BLUEPRINT(value)
     for old, new in _OLD.items():
         if old in value and new in value:
             raise Invalid(phrase("{old} is the old name of {new}; use only one of them", old=old, new=new), path=[old])
@@ -130,6 +150,19 @@ def _block(value: Any) -> Any:
     return block
 
 
+def _made(value: dict[str, Any]) -> dict[str, Any]:
+    """Check what a blueprint was filled in to; its name, unique id and variables are those of its one entity."""
+    kinds = [domain for domain in KINDS if domain in value]
+    if len(kinds) != 1 or not isinstance(value[kinds[0]], dict):
+        raise Invalid(phrase("expected one of {keys}", keys=list(KINDS)))
+    domain, kept = kinds[0], ["name", "unique_id"]
+    if not {"trigger", "triggers"} & value.keys():
+        kept.append("variables")
+    entity = {**value[domain], **{key: value[key] for key in kept if key in value}}
+    made: dict[str, Any] = _block({**{key: each for key, each in value.items() if key not in kept}, domain: entity})
+    return made
+
+
 def _named_as_written(error: Invalid, old: Mapping[str, str]) -> Invalid:
     """Return an error whose paths have the keys as the file has them.
 
@@ -142,9 +175,13 @@ def _named_as_written(error: Invalid, old: Mapping[str, str]) -> Invalid:
     return error
 
 
+def _block_schema() -> dict[str, Any]:
+    return {"anyOf": [to_json_schema(_FIELDS), to_json_schema(_OF_BLUEPRINT)]}
+
+
 CONFIG_SCHEMA = All(
     as_list,
-    Schema([DescribedLater(_block, lambda: to_json_schema(_FIELDS), "template", "object")]),
+    Schema([DescribedLater(_block, _block_schema, "template", "object")]),
     Length(max=BLOCKS_LIMIT),
 )
 
@@ -214,12 +251,36 @@ def written(config: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Mapping[str, A
         items = config.get(section) or ()
         places = (place for place in count() if place not in broken)
         for place, item in zip(places, items, strict=False):
-            if section == DOMAIN:
+            if section == DOMAIN and USE in item:
+                with suppress(SchemaError, HubError):  # its check has told
+                    yield (section, place), {**item, **_expanded(config, item)}
+            elif section == DOMAIN:
                 yield (section, place), item
             elif item["platform"] == DOMAIN:
                 yield (section, place), {section: item["entities"]}
 
 
+def _expanded(config: Any, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the block that a blueprint makes.
+
+    Raises:
+        Invalid: It cannot be made.
+    """
+    return expand(item, DOMAIN, store_of(config.home), _made) if getattr(config, "home", None) is not None else {}
+
+
+def _blueprints_fit(config: Any, report: CheckReport) -> None:
+    """Report blocks whose blueprint cannot be filled in."""
+    for place, item in enumerate(config.get(DOMAIN) or ()):
+        if USE in item:
+            try:
+                _expanded(config, item)
+            except SchemaError as error:
+                for each in each_error(error):
+                    report.error((DOMAIN, place, *keys_of(each)), each.msg)
+
+
+CROSS_CHECKS = {"blueprints": _blueprints_fit}
 ITEMS = written
 """What is checked as automations are, for the names in it."""
 

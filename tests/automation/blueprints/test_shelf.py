@@ -96,7 +96,7 @@ def test_a_bundled_one_is_not_removed_and_what_hides_it_is(shelf: Shelf) -> None
     assert shelf.blueprints.find("homarus/reminder.yaml").metadata.name == "Reminder"
 
 
-@pytest.mark.parametrize("domain", ["template", "../automation", ""])
-def test_a_domain_is_one_of_two(shelf: Shelf, domain: str) -> None:
+@pytest.mark.parametrize("domain", ["light", "../automation", ""])
+def test_other_domains_have_no_blueprints(shelf: Shelf, domain: str) -> None:
     with pytest.raises(InvalidRequest):
         shelf.blueprints.find("me/mine.yaml", domain)

@@ -45,6 +45,9 @@ class Asked:
         needed = {each for each in INTEGRATIONS if f'"{each}"' in json.dumps(self.config)}
         only = (*ONLY, "integrations") if needed else ONLY
         only = (*only, "hub database", "automations") if "automation" in self.config else only
+        for name, text in self.scene.get("files", {}).items():
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).write_text(text)
         self.hub = HubFixture(
             self.folder, "http://127.0.0.1:1", sections=sections, integrations=needed, clock=self.clock, only=only
         )

@@ -19,6 +19,7 @@ from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
 from hub.sections import all_sections
 from tests.hub_fixture import HubFixture
+from tests.integrations.devices.camera.camera_double import JPEG, CameraDouble
 
 ONLY = ("storage", "registries", "helpers", "integrations")
 FOREIGN = Context(Authority("device:somebody", tainted=True))
@@ -233,7 +234,8 @@ async def test_what_is_taken_out_of_the_file_is_forgotten_and_what_is_broken_is_
             "template[0].button: triggers can set",
         ),
         ("template: [{unique_id: x}]", "expected one of sensor"),
-        ("template: [{image: []}]", "image"),
+        ("template: [{image: [{name: x}]}]", "template[0].image[0].url: url is missing"),
+        ("template: [{use_blueprint: {input: {}}}]", "template[0].use_blueprint.path: path is missing"),
         ("template: [{light: [{turn_on: [], turn_off: [], effect: x}]}]", "go together"),
         ("template: [{cover: [{open_cover: []}]}]", "open_cover and close_cover go together"),
         ("template: [{sensor: [{state: x, default_entity_id: light.x}]}]", "default_entity_id: expected an entity id"),
@@ -249,6 +251,90 @@ def test_errors_name_the_key_as_it_is_written(text: str, error: str, tmp_path: P
     found = check(tmp_path, all_sections(IntegrationSchemas(find(tmp_path))))
 
     assert error in "\n".join(map(str, found.errors))
+
+
+IMAGE = {"image": [{"name": "Map", "url": "URL/{{ states('sensor.page') }}"}]}
+
+
+@pytest.mark.parametrize(
+    ("template", "page", "why"),
+    [
+        (IMAGE, "still", ""),
+        (IMAGE, "elsewhere", ""),
+        (IMAGE, "page", "no picture"),
+        (IMAGE, "locked", "answered 401"),
+        ({"image": [{"name": "Map", "url": "{{ 'URL' }}/still"}]}, "", "was not called: it is this machine"),
+        ({"image": [{"name": "Map", "url": "{{ 1 / 0 }}"}]}, "", "no address"),
+    ],
+)
+async def test_the_picture_of_an_image_is_fetched_when_somebody_looks(
+    template: dict[str, Any], page: str, why: str, tmp_path: Path
+) -> None:
+    async with CameraDouble() as double:
+        hub = home(tmp_path, json.loads(json.dumps(template).replace("URL", double.url)))
+        hub.states.set("sensor.page", page)
+        async with hub:
+            entity = hub.entities.get("image.map")
+            assert entity is not None
+            assert entity.picture is not None
+            assert double.asked == []
+
+            if not why:
+                assert (await entity.picture()).data == JPEG
+                return
+            with pytest.raises(HubError, match=why):
+                await entity.picture()
+
+
+BLUEPRINT = """
+blueprint:
+  name: Doubled
+  domain: template
+  input: {source: {selector: {entity: {}}}, unit: {default: W}}
+variables: {source: !input source}
+sensor:
+  unit_of_measurement: !input unit
+  state: "{{ states(source) | float * 2 }}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("item", "blueprint", "error"),
+    [
+        ("{path: me/doubled.yaml, input: {source: sensor.power}}", BLUEPRINT, ""),
+        ("{path: me/doubled.yaml}", BLUEPRINT, "template[0].use_blueprint.input: the input source is missing"),
+        ("{path: me/double.yaml}", BLUEPRINT, "template[0].use_blueprint.path: there is no blueprint me/double.yaml"),
+        (
+            "{path: me/doubled.yaml, input: {source: sensor.power}}",
+            BLUEPRINT.replace("  state:", "  stat:"),
+            "blueprints/template/me/doubled.yaml:7",
+        ),
+        (
+            "{path: me/doubled.yaml, input: {source: sensor.power}}",
+            BLUEPRINT.replace("sensor:\n  unit", "light: {}\nsensor:\n  unit"),
+            "template[0].use_blueprint.path: blueprints/template/me/doubled.yaml:2:1: expected one of",
+        ),
+        (
+            "{path: me/doubled.yaml, input: {source: sensor.power}}",
+            BLUEPRINT.replace("  domain", "  source_url: https://a.example/b.yaml\n  domain")
+            + "triggers: {trigger: command, command: [id]}\n",
+            "may not run programs",
+        ),
+    ],
+)
+async def test_a_blueprint_makes_an_entity_or_is_told_what_is_wrong(
+    item: str, blueprint: str, error: str, tmp_path: Path
+) -> None:
+    (tmp_path / "blueprints/template/me").mkdir(parents=True)
+    (tmp_path / "blueprints/template/me/doubled.yaml").write_text(blueprint)
+    uses = "automation: {triggers: {trigger: state, entity_id: [sensor.twice, sensor.thrice]}, actions: []}\n"
+    (tmp_path / "configuration.yaml").write_text(f"{uses}template: {{name: Twice, use_blueprint: {item}}}\n")
+
+    found = check(tmp_path, all_sections(IntegrationSchemas(find(tmp_path))))
+
+    assert error in "\n".join(map(str, found.errors))
+    assert bool(error) is bool(found.errors)
+    assert error or ["nothing in this home provides sensor.thrice" in str(each) for each in found.warnings] == [True]
 
 
 def test_the_check_knows_the_entities_of_both_forms_and_misses_others(tmp_path: Path) -> None:
