@@ -140,8 +140,18 @@ def check_component(component: str, config: Mapping[str, Any]) -> Announced:
     origin = config.get("origin")
     name = origin.get("name") if isinstance(origin, dict) else None
     complete = _complete(config)
+    if component == "image":
+        _one_source(complete)
     device = _device_info(complete.get("device"))
     return Announced(component, str(unique_id), complete, device, name if isinstance(name, str) else "")
+
+
+def _one_source(config: Mapping[str, Any]) -> None:
+    """Raise `InvalidRequest` for an image without a topic for its picture, or with two."""
+    if ("image_topic" in config) is ("url_topic" in config):
+        raise InvalidRequest("expected one of image_topic and url_topic")
+    if {"content_type", "url_topic"} <= config.keys():
+        raise InvalidRequest("content_type: this is for image_topic alone; at an address, the picture itself says it")
 
 
 def _device(root: dict[str, Any]) -> Announcement:

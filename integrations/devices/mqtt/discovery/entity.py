@@ -15,6 +15,8 @@ from hub.core.phrases import phrase
 from hub.entities.description import EntityDescription
 from hub.entities.pictures import Picture
 from hub.host import IntegrationHost
+from hub.security.egress import parse_url
+from integrations.devices.fetched_picture import fetch_picture
 from integrations.devices.mqtt.bridge import MqttBridge, MqttMessage
 from integrations.devices.mqtt.discovery.announcement import Announced
 from integrations.devices.mqtt.discovery.family import STATE, Command, Family, TopicReading, TopicWriting
@@ -55,6 +57,7 @@ class MqttEntity:
         self.state: str | None = None
         self.attributes: dict[str, Any] = {}
         self.picture: tuple[bytes, str] | None = None
+        self.picture_url: str | None = None
         self._json_attributes: Mapping[str, Any] = {}
         self._is_available: dict[str, bool] = {}
         self._last_said = False
@@ -144,6 +147,8 @@ class MqttEntity:
         )
 
     async def _last_picture(self) -> Picture:
+        if self.picture_url is not None:
+            return await fetch_picture(self.parts.host.egress, self.picture_url)
         if self.picture is None:
             raise Unavailable(phrase("{entity} has sent no picture yet", entity=self.handle.entity_id))
         return Picture(*self.picture)
@@ -183,7 +188,18 @@ class MqttEntity:
                 self.set(reading.into, reading.convert(value, self.config))
             self.show()
 
-        self._on(topic, _picture(self) if self.family.large else take, large=self.family.large)
+        large = self.family.large and reading.take is None
+        self._on(topic, _picture(self) if large else take, large=large)
+
+    def take_picture_url(self, text: str) -> None:
+        """Note where its picture is; an address that is none is told, and the picture stays what it was."""
+        try:
+            parse_url(text)
+        except HubError as error:
+            _log.warning("%s: %s", self.handle.entity_id, error.message)
+        else:
+            self.picture_url = text
+        self.set(STATE, self.parts.host.clock.now().isoformat())
 
     def _take_attributes(self, text: str) -> None:
         found = self.parts.templates.as_json(text.encode())

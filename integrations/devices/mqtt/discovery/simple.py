@@ -202,7 +202,13 @@ SIMPLE: dict[str, Family] = {
         _same("title", "release_url", "release_summary"),
     ),
     "camera": Family((TopicReading("topic", VALUE),), large=True),
-    "image": Family((TopicReading("image_topic", VALUE),), large=True),
+    "image": Family(
+        (
+            TopicReading("image_topic", VALUE),
+            TopicReading("url_topic", "url_template", take=lambda entity, value: entity.take_picture_url(value)),
+        ),
+        large=True,
+    ),
     "device_tracker": Family(
         (TopicReading("state_topic", VALUE, convert=_tracked),), attributes=_same(source_type="gps")
     ),

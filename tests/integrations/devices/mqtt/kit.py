@@ -18,6 +18,7 @@ from hub.entities.targets import Targets
 from hub.gateway.calls.method_table import MethodTable
 from hub.gateway.calls.routes import RouteTable
 from hub.gateway.pages import PageTable
+from hub.security.egress import Egress
 from hub.security.rate_limit import AttemptLimiter
 from hub.storage.database import Database
 from hub.storage.homedir import Home
@@ -41,6 +42,8 @@ class MqttKit(Bench):
         self.home = Home(folder)
         self.home.create()
         self.services = self.parts.services
+        self.allow_private: set[str] = set()
+        self.egress = Egress(lambda: self.allow_private)
         self.repairs = self.parts.repairs
         door = SimpleNamespace(attempts=AttemptLimiter(self.clock))
         url = "http://127.0.0.1:18789"

@@ -11,7 +11,10 @@ import pytest
 
 from hub.core.errors import InvalidRequest, NotFound, Unavailable
 from hub.core.ids import new_id
+from hub.security.egress import EgressRefused
 from integrations.devices.mqtt.discovery.abbreviations import long_key
+from integrations.devices.mqtt.discovery.announcement import check_component
+from tests.integrations.devices.camera.camera_double import JPEG, CameraDouble
 from tests.integrations.devices.mqtt.captured import Captured
 from tests.integrations.devices.mqtt.captured_bridges import BRIDGED
 from tests.integrations.devices.mqtt.captured_native import NATIVE
@@ -82,6 +85,44 @@ async def test_a_camera_shows_the_picture_that_it_sent_last(home: Home) -> None:
     await until(lambda: home.state("camera.door") == "idle")
 
     assert (await camera.picture()).data == b"\xff\xd8\xff\xe0\x00\x10"
+
+
+@pytest.mark.parametrize(
+    ("topics", "words"),
+    [
+        ({}, "one of image_topic and url_topic"),
+        ({"image_topic": "a", "url_topic": "b"}, "one of image_topic and url_topic"),
+        ({"url_topic": "a", "content_type": "image/png"}, "content_type"),
+    ],
+)
+def test_an_image_has_one_source(topics: dict[str, str], words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        check_component("image", {"unique_id": "x", **topics})
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_an_image_is_fetched_from_the_address_that_was_sent_last_where_that_may_be_called(
+    home: Home, allowed: bool
+) -> None:
+    template = "{{ value_json.url }}"
+    await home.say("homeassistant/image/door/config", {"uniq_id": "d", "url_t": "door", "url_tpl": template})
+    await until(lambda: home.state("image.door") == "unknown")
+    image = home.entities.get("image.door")
+    assert image is not None
+    assert image.picture is not None
+    async with CameraDouble() as double:
+        home.allow_private = {double.url.removeprefix("http://")} if allowed else set()
+        await home.say("door", {"url": f"{double.url}/still"})
+        await until(lambda: home.state("image.door") != "unknown")
+        await home.say("door", {"url": "no address"})
+        await home.settle()
+        assert double.asked == []
+
+        if allowed:
+            assert (await image.picture()).data == JPEG
+            return
+        with pytest.raises(EgressRefused):
+            await image.picture()
 
 
 @pytest.mark.parametrize(
