@@ -40,8 +40,8 @@ HEADERS_LIMIT = 50
 PARALLEL_LIMIT = 16
 """Fetches that go on at once; others wait, within their time."""
 USER_AGENT = "Homarus"
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT")
-SERVICE_METHODS = (*METHODS, "PROPFIND", "MOVE")
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "REPORT", "PROPFIND")
+SERVICE_METHODS = (*METHODS, "MOVE")
 """What services that the owner configured are asked with, too."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -35,14 +35,14 @@ class CalendarAccounts:
     Args:
         dav: Calls their servers.
         clock: Dates new events.
-        config: The validated section `calendar:`.
+        calendars: The validated calendars by name; those that are found later are put in.
         folder: Where the calendars are that have no address, each in a file.
     """
 
-    def __init__(self, dav: Dav, clock: Clock, config: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, dav: Dav, clock: Clock, calendars: dict[str, Mapping[str, Any]], folder: Path) -> None:
         self._dav = dav
         self._clock = clock
-        self._calendars: Mapping[str, Mapping[str, Any]] = config["calendars"]
+        self._calendars = calendars
         self._folder = folder
         self._writing = asyncio.Lock()
         self.changed: Callable[[str], Awaitable[None]] | None = None
@@ -56,7 +56,14 @@ class CalendarAccounts:
     @property
     def writable(self) -> list[str]:
         """Those that events can be added to."""
-        return [name for name in self.names if "username" in self._calendars[name] or self.is_local(name)]
+        return [name for name in self.names if self.is_local(name) or self._takes(self._calendars[name])]
+
+    def _takes(self, account: Mapping[str, Any]) -> bool:
+        return "username" in account and "search" not in account
+
+    def settings(self, name: str) -> Mapping[str, Any]:
+        """Return what is configured of a calendar."""
+        return self._calendars[name]
 
     def is_local(self, name: str) -> bool:
         """Whether a calendar is a file at home."""
@@ -128,7 +135,7 @@ class CalendarAccounts:
         account, what = self._calendars[name], f"the calendar {name}"
         if self.is_local(name):
             body = await asyncio.to_thread(self._body, name)
-        elif "username" in account:
+        elif "username" in account or "days" in account:
             times = {
                 key: f"{when.astimezone(UTC):%Y%m%dT%H%M%SZ}" for key, when in (("since", since), ("until", until))
             }
@@ -137,7 +144,7 @@ class CalendarAccounts:
             body = (await self._dav.call(what, account, "GET", address_of(account), {"Accept": "text/calendar"})).body
         if not body.strip() and self.is_local(name):
             return []
-        arguments = body, since.isoformat(), until.isoformat(), str(since.tzinfo), first
+        arguments = body, since.isoformat(), until.isoformat(), str(since.tzinfo), first, account.get("search", "")
         return await self._dav.reader.read(what, read_events, *arguments, returns=list[CalendarEvent])
 
     def _file(self, name: str) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.errors import HubError, Unavailable
-from hub.security.egress import Egress, Fetched
+from hub.security.egress import ConfiguredTarget, Egress, Fetched
 
 BODY_LIMIT_BYTES = 5_000_000
 
@@ -55,7 +55,13 @@ class Dav:
             headers = {**headers, "Authorization": f"Basic {b64encode(pair.encode()).decode()}"}
         try:
             answer = await self._egress.fetch(
-                url, method=method, headers=headers, body=body, limit_bytes=BODY_LIMIT_BYTES, timeout_s=self._timeout_s
+                url,
+                method=method,
+                headers=headers,
+                body=body,
+                limit_bytes=BODY_LIMIT_BYTES,
+                timeout_s=self._timeout_s,
+                target=ConfiguredTarget(verify_tls=account.get("verify_ssl", True)),
             )
         except HubError as error:
             error.message = f"{what}: {error.message}"

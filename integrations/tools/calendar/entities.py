@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import HubError
@@ -105,7 +105,7 @@ class CalendarEntity:
         if self._span is None:
             return
         zone, now = self._host.time_zone, self._host.clock.time()
-        left = [(each.times(zone), each) for each in self._events if each.times(zone)[1] > now]
+        left = [(each.times(zone), each) for each in self._events if each.times(zone)[1] > now and self._counts(each)]
         if not left:
             self._handle.set("off")
             return
@@ -120,6 +120,16 @@ class CalendarEntity:
             "description": event.description,
         }
         self._handle.set("on" if start <= now else "off", attributes)
+
+    def _counts(self, event: CalendarEvent) -> bool:
+        """Whether the state is about such an event."""
+        settings, zone = self._accounts.settings(self._name), self._host.time_zone
+        if is_day(event.start) and not settings.get("all_day", True):
+            return False
+        if "days" not in settings:
+            return True
+        midnight = datetime.combine(self._now().date() + timedelta(days=settings["days"]), time(), zone)
+        return event.times(zone)[0] < midnight.timestamp()
 
     def _now(self) -> datetime:
         return self._host.clock.now().astimezone(self._host.time_zone)

@@ -5,6 +5,7 @@ Reading is done in the process for content from outside: a repetition can be mad
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -42,13 +43,16 @@ class CalendarEvent(Struct, frozen=True):
         return start.timestamp(), end.timestamp()
 
 
-def read_events(body: bytes, since: str, until: str, zone: str, first: int | None = None) -> list[CalendarEvent]:
+def read_events(
+    body: bytes, since: str, until: str, zone: str, first: int | None = None, search: str = ""
+) -> list[CalendarEvent]:
     """Return the events of a range, in their order, from an ICS file or a CalDAV answer.
 
     Args:
         since, until: In ISO 8601.
         zone: The home's time zone, also for events without one.
         first: How many are wanted; all without it.
+        search: A regular expression that the title, place or description of an event begins with.
 
     Raises:
         InvalidRequest: There are too many.
@@ -62,6 +66,8 @@ def read_events(body: bytes, since: str, until: str, zone: str, first: int | Non
             query = recurring_ical_events.of(calendar, skip_bad_series=True)
             between = query.between(datetime.fromisoformat(since), datetime.fromisoformat(until))
             found += [_event(each, ZoneInfo(zone)) for each in between]
+    begins = re.compile(search)
+    found = [each for each in found if any(map(begins.match, (each.title, each.location, each.description)))]
     if first is None and len(found) > EVENTS_LIMIT:
         raise InvalidRequest(f"it has more than {EVENTS_LIMIT} events in that time; ask for a shorter one")
     return sorted(found, key=lambda each: (each.start, each.title))[:first]

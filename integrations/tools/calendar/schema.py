@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from hub.core.json_schema import to_json_schema
 from hub.core.schema import (
     All,
+    DescribedLater,
+    In,
+    Invalid,
     Length,
     Optional,
     Range,
     Required,
     Schema,
     SchemaError,
+    as_list,
+    boolean,
     duration,
+    each_error,
+    integer,
     positive_seconds,
     secret,
     slug,
@@ -33,8 +42,8 @@ def _account(calendar: dict[str, Any]) -> dict[str, Any]:
 
 
 def _any(section: dict[str, Any]) -> dict[str, Any]:
-    if not section["calendars"] and not section["lists"]:
-        raise SchemaError("expected calendars, or lists")
+    if not section["calendars"] and not section["lists"] and not section["caldav"]:
+        raise SchemaError("expected calendars, lists or caldav")
     if same := {*section["calendars"]} & {*section["lists"]}:
         raise SchemaError(f"lists: {min(same)} is a calendar; give the list another name")
     return section
@@ -55,9 +64,59 @@ _LIST: dict[Any, Any] = {
     Required("password", description="Of the CalDAV account."): secret,
     **_NAME,
 }
-CONFIG_SCHEMA = Schema(
+
+
+def _pattern(value: Any) -> str:
+    text = str(string(value))
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise SchemaError(f"expected a regular expression: {error}") from None
+    return text
+
+
+def _signed_in(account: dict[str, Any]) -> dict[str, Any]:
+    if ("username" in account) is not ("password" in account):
+        raise SchemaError("expected both username and password")
+    if not account["url"].reveal().startswith(("http://", "https://")):
+        raise SchemaError("expected an http:// or https:// address", path=["url"])
+    return account
+
+
+_CALDAV = All(
+    {
+        Optional("platform", default="caldav", description="As Home Assistant has it."): In(["caldav"]),
+        Required("url", description="Of the CalDAV server, or of one person there."): secret,
+        Optional("username", description="Of the account."): string,
+        Optional("password", description="Of the account."): secret,
+        Optional("calendars", default=list, description="Only those of these names; all without it."): All(
+            as_list, [string]
+        ),
+        Optional("custom_calendars", default=list, description="Calendars of those events that match."): All(
+            as_list,
+            [
+                {
+                    Required("calendar", description="The calendar that they are in."): string,
+                    Required("name", description="What it is called."): string,
+                    Required(
+                        "search", description="A regular expression at the beginning of what events say."
+                    ): _pattern,
+                }
+            ],
+        ),
+        Optional("verify_ssl", default=True, description="Whether the server's certificate is checked."): boolean,
+        Optional("days", default=1, description="How many days ahead the state looks, with today."): All(
+            integer, Range(min=1, max=366)
+        ),
+    },
+    _signed_in,
+)
+_SECTION = Schema(
     All(
         {
+            Optional("caldav", default=list, description="CalDAV servers, all of whose calendars are shown."): All(
+                as_list, [_CALDAV], Length(max=10)
+            ),
             Optional("calendars", default=dict, description="Calendars by name."): All(
                 {slug: All(_CALENDAR, _account)}, Length(max=30)
             ),
@@ -73,4 +132,25 @@ CONFIG_SCHEMA = Schema(
         },
         _any,
     )
+)
+
+
+def _section(value: Any) -> dict[str, Any]:
+    """Check the section; a list is one of platforms, as Home Assistant has it."""
+    if not isinstance(value, list):
+        found: dict[str, Any] = _SECTION(value)
+        return found
+    try:
+        return dict(_SECTION({"caldav": value}))
+    except Invalid as error:
+        for each in each_error(error):
+            del each.path[:1]
+        raise
+
+
+CONFIG_SCHEMA = DescribedLater(
+    _section,
+    lambda: {"anyOf": [to_json_schema(_SECTION), to_json_schema(Schema(All(as_list, [_CALDAV])))]},
+    "calendar",
+    "object",
 )
