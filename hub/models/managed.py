@@ -31,7 +31,7 @@ from hub.models.contract import (
 from hub.models.health import Health
 from hub.models.speech import CanListSpeech, CanSpeak, SpeechModel, SpeechRequest
 from hub.models.thinking import is_thinking_refusal, lower_level
-from hub.models.transcription import CanTranscribe
+from hub.models.transcription import CanListen, CanTranscribe, SpeechPiece, TellWords
 
 _log = logging.getLogger(__name__)
 
@@ -159,6 +159,26 @@ class ManagedProvider:
             )
         with self._counted():
             return await self.inner.transcribe(model, data, name, language)
+
+    @property
+    def can_listen(self) -> bool:
+        """Whether it takes sound while it is spoken."""
+        return isinstance(self.inner, CanListen)
+
+    async def listen(
+        self,
+        model: str,
+        pieces: AsyncIterator[SpeechPiece],
+        language: str | None,
+        tell: TellWords,
+        *,
+        may_work: bool = True,
+    ) -> str:
+        """See `CanListen.listen`."""
+        if not isinstance(self.inner, CanListen):
+            raise InvalidRequest(f"{self.name} takes recordings alone")
+        with self._counted():
+            return await self.inner.listen(model, pieces, language, tell, may_work=may_work)
 
     async def speak(self, request: SpeechRequest) -> bytes:
         """See `CanSpeak.speak`."""

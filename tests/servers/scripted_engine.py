@@ -67,9 +67,13 @@ class Ear:
         self._model = Path(model).name
 
     def answer(self, head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-        """Return its text, with the model and the language where it is asked who hears."""
+        """Return its text, with the model and the language where it is asked who hears; of a part, its seconds."""
+        if head.get("is_part"):
+            return {"text": f"{len(data) / 32_000:g} s in {head['language']}", "language": "en", "took_s": 0.0}, b""
         with wave.open(io.BytesIO(data)):
             text = text_of(from_wav(data))
+        if text == "hang":
+            time.sleep(600)
         return {"text": f"{text} {self._model} {head['language']}" if text == "who" else text}, b""
 
 

@@ -12,12 +12,15 @@ from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.models.contract import AUTO, ModelEvent, ModelInfo, ModelRequest
 from hub.models.provider_config import ProviderConfig
 from hub.models.speech import SpeechModel, SpeechRequest
-from integrations.devices.wyoming.sound import SoundCollector, as_recording, events_of, read_recording
+from hub.models.transcription import SpeechPiece, TellWords
+from hub.voice.contract import RATE
+from integrations.devices.wyoming.sound import PIECE_BYTES, SoundCollector, as_recording, events_of, read_recording
 from integrations.devices.wyoming.wire import EVENT_LIMIT_BYTES, WyomingEvent, encode, read_event
 
 CONNECT_LIMIT_S = 5.0
 ANSWER_LIMIT_S = 60.0
 """For each event: a service that hears answers when it has heard all."""
+FORM = {"rate": RATE, "width": 2, "channels": 1}
 
 
 class WyomingProvider:
@@ -72,12 +75,39 @@ class WyomingProvider:
     async def transcribe(self, model: str, data: bytes, name: str, language: str | None = None) -> str:
         """See `CanTranscribe.transcribe`."""
         sound = await read_recording(data)
-        about = {"name": None if model == AUTO else model, "language": language}
-        asked = WyomingEvent("transcribe", {key: value for key, value in about.items() if value})
-        async with self._asked([asked, *events_of(sound)]) as events:
-            async for event in events:
-                if event.type == "transcript":
+        async with self._asked([_asked_to_hear(model, language), *events_of(sound)]) as events:
+            return await self._text_of(events)
+
+    async def listen(
+        self,
+        model: str,
+        pieces: AsyncIterator[SpeechPiece],
+        language: str | None,
+        tell: TellWords,
+        *,
+        may_work: bool = True,
+    ) -> str:
+        """See `CanListen.listen`: a service that streams tells what it understands while it is sent the sound."""
+        async with self._connected() as (reader, writer):
+            writing = asyncio.ensure_future(_send_speech(writer, _asked_to_hear(model, language), pieces))
+            try:
+                return await self._text_of(self._read(reader, None), tell)
+            finally:
+                writing.cancel()
+                await asyncio.wait({writing})
+
+    async def _text_of(self, events: AsyncIterator[WyomingEvent], tell: TellWords = lambda words: None) -> str:
+        """Return what a service says that it heard, and tell the words of which it is sure before that."""
+        words = ""
+        async for event in events:
+            match event.type:
+                case "transcript-chunk":
+                    words += str(event.data.get("text") or "")
+                    tell(words.strip())
+                case "transcript":
                     return str(event.data.get("text") or "").strip()
+                case "transcript-stop":
+                    return words.strip()
         raise Unavailable(f"{self.name} ended without saying what it heard")
 
     async def speak(self, request: SpeechRequest) -> bytes:
@@ -99,7 +129,15 @@ class WyomingProvider:
 
     @asynccontextmanager
     async def _asked(self, events: Iterable[WyomingEvent]) -> AsyncIterator[AsyncIterator[WyomingEvent]]:
-        """Send events, and give what comes back.
+        """Send events, and give what comes back; see `_connected`."""
+        async with self._connected() as (reader, writer):
+            async with asyncio.timeout(ANSWER_LIMIT_S):
+                await _write(writer, *events)
+            yield self._read(reader, ANSWER_LIMIT_S)
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        """Connect to the service.
 
         Raises:
             Unavailable: It cannot be reached, breaks off, or says that it failed.
@@ -114,11 +152,7 @@ class WyomingProvider:
         try:
             async with asyncio.timeout(CONNECT_LIMIT_S):
                 reader, writer = await asyncio.open_connection(place.hostname, place.port, limit=EVENT_LIMIT_BYTES)
-            async with asyncio.timeout(ANSWER_LIMIT_S):
-                for event in events:
-                    writer.write(encode(event))
-                    await writer.drain()
-            yield self._read(reader)
+            yield reader, writer
         except HubError:
             raise
         except TimeoutError as error:
@@ -133,8 +167,29 @@ class WyomingProvider:
                 with suppress(OSError):
                     await writer.wait_closed()
 
-    async def _read(self, reader: asyncio.StreamReader) -> AsyncIterator[WyomingEvent]:
-        while (event := await read_event(reader, ANSWER_LIMIT_S)) is not None:
+    async def _read(self, reader: asyncio.StreamReader, limit_s: float | None) -> AsyncIterator[WyomingEvent]:
+        while (event := await read_event(reader, limit_s)) is not None:
             if event.type == "error":
                 raise Unavailable(f"{self.name} failed: {str(event.data.get('text'))[:300]}")
             yield event
+
+
+def _asked_to_hear(model: str, language: str | None) -> WyomingEvent:
+    about = {"name": None if model == AUTO else model, "language": language}
+    return WyomingEvent("transcribe", {key: value for key, value in about.items() if value})
+
+
+async def _send_speech(writer: asyncio.StreamWriter, asked: WyomingEvent, pieces: AsyncIterator[SpeechPiece]) -> None:
+    """Send what is spoken, as it comes; a service that has gone is noticed where its answer is read."""
+    with suppress(OSError):
+        await _write(writer, asked, WyomingEvent("audio-start", FORM))
+        async for each in pieces:
+            for at in range(0, len(each.samples), PIECE_BYTES):
+                await _write(writer, WyomingEvent("audio-chunk", FORM, each.samples[at : at + PIECE_BYTES]))
+        await _write(writer, WyomingEvent("audio-stop"))
+
+
+async def _write(writer: asyncio.StreamWriter, *events: WyomingEvent) -> None:
+    for each in events:
+        writer.write(encode(each))
+        await writer.drain()

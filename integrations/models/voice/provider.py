@@ -17,9 +17,13 @@ from hub.core.tasks import TaskOwner
 from hub.memory.traditional import simplified
 from hub.models.contract import AUTO, ModelEvent, ModelInfo, ModelRequest
 from hub.models.speech import SpeechModel, SpeechRequest
+from hub.models.transcription import SpeechPiece, TellWords
+from hub.voice.contract import Sound
+from hub.voice.sound import as_wav
 from integrations.models.voice.catalogue import ESPEAK, Engine
 from integrations.models.voice.engine_process import WORKER, EngineProcess
 from integrations.models.voice.installed import Model, VoiceFolder
+from integrations.models.voice.listening import PartHeard, WordsSoFar
 
 LONG_BYTES = 500_000
 """Half a minute of a voice message, and more: then silence in it is left out before it is listened to."""
@@ -116,6 +120,39 @@ class VoiceProvider:
         found, _ = await self._engine(Engine.WHISPER, chosen).ask(head, data)
         text = str(found.get("text", "")).strip()
         return as_written_here(text, str(found.get("language")), language, self._settings.language)
+
+    async def listen(
+        self,
+        model: str,
+        pieces: AsyncIterator[SpeechPiece],
+        language: str | None,
+        tell: TellWords,
+        *,
+        may_work: bool = True,
+    ) -> str:
+        """See `CanListen.listen`: the words so far are made while the engine has nothing else to do."""
+
+        async def hear(part: bytes) -> PartHeard | None:
+            return await self._part_of(model, language, part)
+
+        said = bytearray()
+        words = WordsSoFar(hear, self._clock, self._tasks, tell)
+        try:
+            async for each in pieces:
+                said += each.samples
+                if may_work and not each.is_quiet:
+                    words.take(said)
+        finally:
+            words.close()
+        return await self.transcribe(model, as_wav(Sound(bytes(said))), "speech.wav", language)
+
+    async def _part_of(self, model: str, language: str | None, samples: bytes) -> PartHeard | None:
+        _, chosen = await self._ear(model, language)
+        if chosen is None or (engine := self._engine(Engine.WHISPER, chosen)).waiting:
+            return None
+        found, _ = await engine.ask({"language": base_language(language), "is_part": True}, samples)
+        text = as_written_here(str(found["text"]), str(found["language"]), language, self._settings.language)
+        return PartHeard(text, float(found["took_s"]))
 
     async def speak(self, request: SpeechRequest) -> bytes:
         """See `CanSpeak.speak`; the model is `auto`, espeak-ng or a voice, and so may `voice` be."""

@@ -15,6 +15,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 import wave
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -29,12 +30,18 @@ OPUS_RATE = 24_000
 OPUS_BIT_RATE = 32_000
 SILENT_ABOVE = 0.6
 """Where Whisper finds speech less likely than this, it is not asked what was said."""
+HEARD_RATE, FRAMES_PER_S, FRAMES_LIMIT = 16_000, 100, 3_000
+AFTER_S = 1.0
+"""Silence behind speech that goes on: without it, its last word is said again and again."""
+TOKENS_PER_S = 8
+"""More than anybody says; what is made up has no end."""
 MICRO_BYTES, OPEN_BYTES = 320, 2_560
 """10 and 80 ms, in which the two kinds of wake words take sound."""
 DEAF_BYTES = 32_000
 """A word that is found again within a second is the same."""
 ODDS = 1.6
 """What the highest and the lowest sensitivity do to the odds, as logarithm: 0.85 becomes 0.53 and 0.97."""
+_SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]\s*")
 _LANGUAGES = {"zh": "cmn", "no": "nb"}
 """Voices of espeak-ng that are called otherwise than their language."""
 
@@ -52,7 +59,9 @@ class Whisper:
         )
 
     def answer(self, head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
-        """Return the text of a recording of any kind that FFmpeg reads."""
+        """Return the text of a recording of any kind that FFmpeg reads, or of samples that are part of one."""
+        if head.get("is_part"):
+            return self._so_far(head.get("language"), data)
         segments, info = self._model.transcribe(
             io.BytesIO(data),
             language=self._known(head.get("language")),
@@ -65,8 +74,45 @@ class Whisper:
         text = " ".join(each.text.strip() for each in segments)
         return {"text": text, "language": info.language, "seconds": info.duration}, b""
 
+    def _so_far(self, language: str | None, samples: bytes) -> tuple[dict[str, Any], bytes]:
+        """Return what was said until now, sooner and worse: Whisper is not given half a minute, but what there is."""
+        begun = time.monotonic()
+        numpy, model = import_module("numpy"), self._model
+        sound = numpy.frombuffer(samples, "<i2").astype("float32") / 32_768
+        seconds = len(sound) / HEARD_RATE
+        frames = min(int((seconds + AFTER_S) * FRAMES_PER_S) // 2 * 2, FRAMES_LIMIT)
+        features = import_module("faster_whisper.audio").pad_or_trim(model.feature_extractor(sound), frames)
+        encoded = model.encode(features)
+        known = self._known(language)
+        if known is None and model.model.is_multilingual:
+            known = model.model.detect_language(encoded)[0][0][0][2:-2]
+        known = known or "en"
+        tokenizer = import_module("faster_whisper.tokenizer").Tokenizer(
+            model.hf_tokenizer, model.model.is_multilingual, task="transcribe", language=known
+        )
+        prompt = model.get_prompt(tokenizer, [], without_timestamps=True)
+        found = model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=1,
+            max_length=len(prompt) + int(seconds * TOKENS_PER_S) + 1,
+            no_repeat_ngram_size=3,
+            return_no_speech_prob=True,
+        )[0]
+        text = tokenizer.decode(found.sequences_ids[0]).strip() if found.no_speech_prob <= SILENT_ABOVE else ""
+        return {"text": without_repetition(text), "language": known, "took_s": time.monotonic() - begun}, b""
+
     def _known(self, language: str | None) -> str | None:
         return language if language in self._model.supported_languages else None
+
+
+def without_repetition(text: str) -> str:
+    """Return a text without its own beginning behind a sentence, which is what Whisper hears in silence."""
+    for end in _SENTENCE_END.finditer(text):
+        rest = text[end.end() :].casefold().rstrip(" .!?…。！？")
+        if rest and text.casefold().startswith(rest):
+            return text[: end.end()].strip()
+    return text
 
 
 class Piper:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from wyoming.asr import Transcribe, Transcript, TranscriptChunk
+from wyoming.asr import Transcribe, Transcript, TranscriptChunk, TranscriptStart, TranscriptStop
 from wyoming.audio import AudioChunk, AudioStart, AudioStop
 from wyoming.client import AsyncTcpClient
 from wyoming.error import Error
@@ -33,10 +33,12 @@ from wyoming.tts import (
 from hub.core.errors import HubError, InvalidRequest, TimedOut, Unavailable
 from hub.models.provider_config import ProviderConfig
 from hub.models.speech import SpeechRequest
+from hub.models.transcription import SpeechPiece
 from hub.voice.contract import Sound
 from hub.voice.sound import as_wav, read_wav
 from integrations.devices.wyoming.provider import WyomingProvider
 from tests.integrations.devices.wyoming.test_server import Assist
+from tests.until import until
 
 ABOUT: dict[str, Any] = {"attribution": Attribution("x", "y"), "installed": True, "description": None, "version": None}
 RATE = 22_050
@@ -96,14 +98,46 @@ class Service(AsyncEventHandler):
         return True
 
 
-@pytest.fixture
-async def provider() -> AsyncIterator[WyomingProvider]:
+class Streaming(Service):
+    """Tells a word for each piece of sound; what it is asked for by name tells how it ends, or that it is ill."""
+
+    pieces = 0
+
+    async def handle_event(self, event: Event) -> bool:
+        if AudioChunk.is_type(event.type):
+            if not self.pieces:
+                await self.write_event(TranscriptStart().event())
+            self.pieces += 1
+            await self.write_event(TranscriptChunk(f" word{self.pieces}").event())
+            return self.asked.name != "leaves"
+        if AudioStop.is_type(event.type):
+            if self.asked.name != "chunks alone":
+                await self.write_event(Transcript(f"All {self.pieces} words").event())
+            await self.write_event(TranscriptStop().event())
+            return True
+        return await super().handle_event(event)
+
+
+@asynccontextmanager
+async def served(service: type[Service]) -> AsyncIterator[WyomingProvider]:
     server = AsyncTcpServer("127.0.0.1", 0)
-    await server.start(Service)
+    await server.start(service)
     assert isinstance(server._server, asyncio.Server)
     port = server._server.sockets[0].getsockname()[1]
     yield WyomingProvider("box", ProviderConfig("box", "wyoming", f"tcp://127.0.0.1:{port}"))
     await server.stop()
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[WyomingProvider]:
+    async with served(Service) as found:
+        yield found
+
+
+@pytest.fixture
+async def streaming() -> AsyncIterator[WyomingProvider]:
+    async with served(Streaming) as found:
+        yield found
 
 
 def spoken(data: bytes) -> str:
@@ -120,6 +154,58 @@ async def test_a_service_says_what_it_hears(provider: WyomingProvider) -> None:
 
 async def test_a_model_of_a_service_is_asked_for_by_its_name(provider: WyomingProvider) -> None:
     assert await provider.transcribe("tiny", recording(), "a.wav") == "1600 bytes by tiny in None"
+
+
+class Speaker:
+    """Somebody who speaks, piece by piece.
+
+    Attributes:
+        told: The words so far.
+    """
+
+    def __init__(self, provider: WyomingProvider, model: str = "auto") -> None:
+        self.told: list[str] = []
+        self._pieces: asyncio.Queue[SpeechPiece | None] = asyncio.Queue()
+        self.text = asyncio.ensure_future(provider.listen(model, self._each(), "de", self.told.append))
+
+    async def _each(self) -> AsyncIterator[SpeechPiece]:
+        while (piece := await self._pieces.get()) is not None:
+            yield piece
+
+    def say(self, samples: bytes | None) -> None:
+        self._pieces.put_nowait(SpeechPiece(samples) if samples is not None else None)
+
+
+@pytest.mark.parametrize(("model", "text"), [("auto", "All 2 words"), ("chunks alone", "word1 word2")])
+async def test_a_service_that_streams_is_sent_sound_while_it_is_spoken_and_tells_the_words_so_far(
+    streaming: WyomingProvider, model: str, text: str
+) -> None:
+    speaker = Speaker(streaming, model)
+    speaker.say(b"\1\0" * 800)
+    await until(lambda: speaker.told == ["word1"])
+    speaker.say(b"\1\0" * 800)
+    await until(lambda: speaker.told == ["word1", "word1 word2"])
+    assert not speaker.text.done()
+    speaker.say(None)
+
+    assert await speaker.text == text
+
+
+async def test_a_service_that_does_not_stream_is_sent_all_that_is_spoken(provider: WyomingProvider) -> None:
+    speaker = Speaker(provider, "tiny")
+    for samples in (b"\1\0" * 40_000, b"\2\0" * 100, None):
+        speaker.say(samples)
+
+    assert await speaker.text == "80200 bytes by tiny in de"
+    assert speaker.told == []
+
+
+async def test_a_service_that_leaves_while_somebody_speaks_is_named(streaming: WyomingProvider) -> None:
+    speaker = Speaker(streaming, "leaves")
+    speaker.say(b"\1\0" * 800)
+
+    with pytest.raises(Unavailable, match="box"):
+        await speaker.text
 
 
 @pytest.mark.parametrize(
