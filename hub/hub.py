@@ -201,6 +201,7 @@ class Hub(Lifecycle):
                 messaging=messaging,
                 subagents=self.subagents,
                 turns=lambda: voice.turns,
+                judge=voice.judge,
             )
         )
         access = AccessComponent(

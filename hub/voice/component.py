@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hub.voice.satellites import SatelliteRegistry
     from hub.voice.timers import SatelliteTimers
     from hub.voice.turn_log import TurnLog
-    from hub.voice.wake import WakeEngine
+    from hub.voice.wake import SoundStream, WakeEngine
 
 
 class VoiceComponent(Component):
@@ -120,6 +120,12 @@ class VoiceComponent(Component):
             self._wake_engines.pop(engine, bool)()
 
         return remove
+
+    def judge(self, place: str, judged: Callable[[float], None]) -> SoundStream | None:
+        """Tell speech from other sounds where somebody talks; see `CanJudgeSpeech.judge`."""
+        from hub.voice.wake import judge_of
+
+        return judge_of(self._wake_engines, place, judged)
 
     def configure(self, section: Mapping[str, Any]) -> None:
         """Put the valid section `voice` into force, also for satellites that come later; an empty one ends that."""

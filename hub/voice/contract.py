@@ -22,7 +22,7 @@ TALK = "talk"
 """Stands for a satellite where somebody talks in a browser, or by an app."""
 EVENT_STAGE = "voice_stage"
 """Fired at each stage of a turn: `satellite` or `TALK`, `turn`, `stage`, `ms` since the turn began, and what belongs to
-it (`wake_word`, `text`, `error`)."""
+it (`wake_word`, `text`, `error`). The stage `hearing` comes again and again, with the words so far."""
 EVENT_STOPPED = "voice_stopped"
 """Fired when somebody ends what a satellite says or rings, by a touch, by saying stop, or by `Satellites.stop`:
 `satellite`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from hub.core.clock import Clock
@@ -12,7 +12,8 @@ from hub.core.errors import HubError, TimedOut, Unavailable
 from hub.core.phrases import phrase
 from hub.models.registry import ModelRegistry
 from hub.models.speaker import speak
-from hub.models.transcriber import transcriber
+from hub.models.transcriber import listener, transcriber
+from hub.models.transcription import SpeechPiece, TellWords
 from hub.voice.contract import Sound
 from hub.voice.settings import SatelliteSettings
 from hub.voice.sound import as_wav, read_wav
@@ -78,13 +79,40 @@ class VoiceEngines:
         Raises:
             HubError: Nothing hears, or it failed, or took too long.
         """
-        ref = self.ear(settings)
-        if ref is None:
-            raise Unavailable(phrase("nothing turns speech into text: set `voice:` or transcription_model"))
+        ref = self._required_ear(settings)
         recording = as_wav(Sound(samples))
         hearing = transcriber(self._models, ref)(recording, "speech.wav", language)
-        late = phrase("{model} did not say what was said within {seconds} s", model=ref, seconds=int(HEARING_S))
-        return (await within(self._clock, hearing, HEARING_S, late)).strip()
+        return (await within(self._clock, hearing, HEARING_S, _late(ref))).strip()
+
+    async def listen(
+        self,
+        pieces: AsyncIterator[SpeechPiece],
+        settings: SatelliteSettings,
+        language: str | None,
+        tell: TellWords,
+        *,
+        may_work: bool,
+    ) -> str:
+        """Return what is said, as `text_of` does, soon after its end; see `CanListen.listen`."""
+        ref = self._required_ear(settings)
+        found = await listener(self._models, ref)
+        if found is None:
+            return await self.text_of(b"".join([each.samples async for each in pieces]), settings, language)
+        ended = asyncio.Event()
+
+        async def to_the_end() -> AsyncIterator[SpeechPiece]:
+            async for each in pieces:
+                yield each
+            ended.set()
+
+        able, model = found
+        hearing = able.listen(model, to_the_end(), language, tell, may_work=may_work)
+        return (await within(self._clock, hearing, HEARING_S, _late(ref), since=ended)).strip()
+
+    def _required_ear(self, settings: SatelliteSettings) -> str:
+        if (ref := self.ear(settings)) is None:
+            raise Unavailable(phrase("nothing turns speech into text: set `voice:` or transcription_model"))
+        return ref
 
     async def sound_of(self, text: str, settings: SatelliteSettings, language: str | None) -> Sound:
         """Return a text as sound; where what should speak fails, what speaks on this machine does.
@@ -116,14 +144,20 @@ class VoiceEngines:
         return sound
 
 
-async def within(clock: Clock, work: Awaitable[Made], limit_s: float, late: str) -> Made:
+async def within(
+    clock: Clock, work: Awaitable[Made], limit_s: float, late: str, *, since: asyncio.Event | None = None
+) -> Made:
     """Return what work comes to; it is cancelled when it takes longer, or when this is.
 
+    Args:
+        late: Says that it took longer.
+        since: The time counts from then on; None is now.
+
     Raises:
-        TimedOut: It took longer; `late` says so.
+        TimedOut: It took longer.
     """
     task = asyncio.ensure_future(work)
-    limit = asyncio.ensure_future(clock.sleep(limit_s))
+    limit = asyncio.ensure_future(_limit(clock, limit_s, since))
     try:
         await asyncio.wait((task, limit), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -132,3 +166,13 @@ async def within(clock: Clock, work: Awaitable[Made], limit_s: float, late: str)
     finally:
         for each in (task, limit):
             each.cancel()
+
+
+async def _limit(clock: Clock, limit_s: float, since: asyncio.Event | None) -> None:
+    if since is not None:
+        await since.wait()
+    await clock.sleep(limit_s)
+
+
+def _late(ref: str) -> str:
+    return phrase("{model} did not say what was said within {seconds} s", model=ref, seconds=int(HEARING_S))

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from hub.core.errors import HubError, TimedOut, Unavailable
 from hub.core.phrases import phrase
 from hub.messaging.texts import say
+from hub.models.transcription import SpeechPiece, TellWords
 from hub.voice.chimes import Chime, chime
 from hub.voice.contract import CanChooseWakeWords, Satellite, Sound, Stage
-from hub.voice.echo import Echo
+from hub.voice.ear import Ear
 from hub.voice.engines import within
 from hub.voice.line_home import LineHome
 from hub.voice.mouth import Mouth, Utterance, cut_short
-from hub.voice.segmenter import QUIETEST, Segmenter, SpeechBegan, loudest
+from hub.voice.segmenter import SpeechBegan, loudest
 from hub.voice.settings import named
 from hub.voice.turn import Outcome, Turn, asks_back, is_stop
 from hub.voice.wake import SoundStream
@@ -61,9 +63,7 @@ class SatelliteLine:
         )
         self._paused: Turn | None = None
         """The turn whose answer goes on if nothing is said in the present one."""
-        self._echo = Echo()
-        self._segmenter = Segmenter(self.settings.silence_ms)
-        self._fed = bytearray()
+        self._ear = Ear(self._listen, self._judge, self._so_far, home.tasks, silence_ms=self.settings.silence_ms)
         self._fed_at = 0.0
         self._unwanted: deque[str] = deque(maxlen=UNWANTED_KEPT)
         self._note = ""
@@ -72,7 +72,6 @@ class SatelliteLine:
         self.overheard: Turn | None = None
         """What is listened to between two rings."""
         self._wake: SoundStream | None = None
-        self._judge: SoundStream | None = None
         self._listens_for: tuple[Any, ...] = ()
         self.trouble = ""
 
@@ -107,22 +106,20 @@ class SatelliteLine:
             return
         if self._wake is not None and turn.wake_word is None and not turn.is_follow_up:  # somebody spoke over an answer
             self._wake.feed(samples)
-        if self._judge is not None:
-            self._judge.feed(samples)
-        self._fed += samples
         self._fed_at = self._clock.monotonic()
         turn.loudness = max(turn.loudness, loudest(samples))
-        for each in self._segmenter.feed(samples):
+        for each in self._ear.feed(samples):
             if isinstance(each, SpeechBegan):
                 turn.is_speech = True
                 continue
             turn.hear(each.sound)
             return
+        self._ear.hear(turn)
 
     def end(self) -> None:
         """Hear no more; see `Line.end`."""
         if (turn := self.turn) is not None:
-            turn.hear(bytes(self._fed) if turn.is_speech else None)
+            turn.hear(self._ear.said if turn.is_speech else None)
 
     def heard(self, text: str) -> None:
         """Take words; see `Line.heard`."""
@@ -260,13 +257,13 @@ class SatelliteLine:
             if not self.info.always_sends:
                 await self.listen(turn)
                 return await turn.question
-            self._segmenter = Segmenter(self.settings.silence_ms, noise=self._segmenter.noise)
-            self._fed.clear()
+            self._ear.begin(self.settings.silence_ms)
             said = await self._listened(turn)  # and meanwhile to its wake word
-            return await self._text_of(said) if isinstance(said, bytes) and said else ""
+            return await self._ear.understood(turn, said) if isinstance(said, bytes) and said else ""
         finally:
             self.overheard = None
             turn.hear(None)
+            turn.hear_no_more()
 
     async def listen(self, turn: Turn) -> None:
         """Let the device listen, and begin a turn.
@@ -299,11 +296,10 @@ class SatelliteLine:
     def _begin(self, turn: Turn) -> None:
         turn.began, turn.began_at = self._clock.monotonic(), self._clock.time()
         self.turn = turn
-        self._hear_anew()
+        if not turn.is_speech:  # else the beginning of it was heard
+            self._hear_anew()
         self._fed_at = turn.began
-        self._hear_no_more()
-        if self.settings.vad == "auto":
-            self._judge = self._home.wake_engines.judge(self.info.id, self._judged)
+        self._ear.attend()
         self.mouth.hold()
         self._become(Stage.LISTENING, turn.wake_word or "")
         self._tell(turn, "wake", {"wake_word": turn.wake_word} if turn.wake_word else {})
@@ -330,7 +326,7 @@ class SatelliteLine:
 
     async def _outcome(self, turn: Turn) -> Outcome:
         said = await self._listened(turn)
-        self._hear_no_more()
+        self._ear.rest()
         self._mark(turn, "heard")
         if self._paused is None and self.mouth.saying is None:
             self.mouth.release()
@@ -338,10 +334,7 @@ class SatelliteLine:
             return Outcome.SILENCE if said is None else Outcome.NOISE
         await turn.decided.wait()
         self._become(Stage.PROCESSING)
-        text = said if isinstance(said, str) else await self._text_of(said)
-        if not text.strip() or (turn.is_barge_in and self._echo.has(text)):
-            if turn.is_barge_in and isinstance(said, bytes):
-                self._echo.mistaken(said)
+        if not (text := await self._ear.understood(turn, said)):
             return Outcome.NOISE
         paused = self._paused
         self._drop_paused()
@@ -369,7 +362,7 @@ class SatelliteLine:
             quiet_s = self._fed_at + STALLED_S if turn.is_speech else turn.began + turn.patience_s
             left_s = min(quiet_s, turn.began + turn.longest_s) - now
             if left_s <= 0:
-                turn.hear(bytes(self._fed) if turn.is_speech else None)
+                turn.hear(self._ear.said if turn.is_speech else None)
                 break
             sleeping = asyncio.ensure_future(self._clock.sleep(left_s))
             try:
@@ -378,8 +371,11 @@ class SatelliteLine:
                 sleeping.cancel()
         return turn.said.result()
 
-    async def _text_of(self, samples: bytes) -> str:
-        return await self._home.engines.text_of(samples, self.settings, self.language)
+    async def _listen(self, pieces: AsyncIterator[SpeechPiece], tell: TellWords) -> str:
+        return await self._home.engines.listen(pieces, self.settings, self.language, tell, may_work=False)
+
+    def _judge(self, judged: Callable[[float], None]) -> SoundStream | None:
+        return self._home.wake_engines.judge(self.info.id, judged) if self.settings.vad == "auto" else None
 
     async def _sound_of(self, text: str, language: str | None) -> Sound:
         return await self._home.engines.sound_of(text, self.settings, language)
@@ -430,10 +426,11 @@ class SatelliteLine:
                 turn.question.set_result(turn.text)
         if turn.task is not None and turn.task is not asyncio.current_task():
             turn.task.cancel()
+        turn.hear_no_more()
         if self._paused is turn:
             self._paused = None
         if self.turn is turn:
-            self._hear_no_more()
+            self._ear.rest()
             if outcome not in (Outcome.SILENCE, Outcome.NOISE):
                 self._drop_paused()
             self.turn, self._paused = self._paused, None
@@ -500,8 +497,7 @@ class SatelliteLine:
             if self.turn is not None and self.turn.is_listening:  # that was it
                 return
         saying = self.mouth.saying
-        self._segmenter.floor = self._echo.floor if saying is not None else QUIETEST
-        for each in self._segmenter.feed(samples):
+        for each in self._ear.feed(samples, is_over=saying is not None):
             if (between := self.overheard) is not None:
                 self._fed_at, between.is_speech = self._clock.monotonic(), True
                 if not isinstance(each, SpeechBegan):
@@ -511,12 +507,10 @@ class SatelliteLine:
                 continue
             if saying is None or saying.run_id is None or not self.settings.barge_in:
                 continue
-            segmenter, turn = self._segmenter, self.new_turn()
+            turn = self.new_turn()
             turn.is_speech = turn.is_barge_in = True
             self._pause()
             self._begin(turn)
-            self._segmenter = segmenter  # it has heard the beginning
-            segmenter.floor = QUIETEST
             return
 
     def _woken(self, word: str, since: bytes) -> None:
@@ -528,23 +522,19 @@ class SatelliteLine:
             self.wake(word)
         self.feed(since)
 
-    def _judged(self, probability: float) -> None:
-        self._segmenter.judge(probability)  # that of the present turn
-
     def _hear_anew(self) -> None:
-        noise = self._segmenter.noise
-        self._segmenter = Segmenter(self.settings.silence_ms, noise=noise, before_ms=BEFORE_MS)
-        self._fed.clear()
-
-    def _hear_no_more(self) -> None:
-        if self._judge is not None:
-            self._judge.close()
-            self._judge = None
+        self._ear.begin(self.settings.silence_ms, before_ms=BEFORE_MS)
+        if self.turn is not None:
+            self.turn.hear_no_more()
+            self.turn.hearing = None
 
     # --- what is told ---
 
+    def _so_far(self, turn: Turn, words: str) -> None:
+        self._tell(turn, "hearing", {"text": words})
+
     def _speaks(self, utterance: Utterance) -> None:
-        self._echo.begin(utterance.text)
+        self._ear.echo.begin(utterance.text)
         if (turn := self.turn) is not None and utterance.run_id is not None and utterance.run_id == turn.run_id:
             self._mark(turn, "speech")
         self._become(Stage.RESPONDING, utterance.text)
@@ -559,7 +549,7 @@ class SatelliteLine:
             self._chime(Chime.ERROR)
 
     def _silent(self) -> None:
-        self._echo.end()
+        self._ear.echo.end()
         if self.turn is None:
             if not self._rings:
                 self._become(Stage.IDLE)

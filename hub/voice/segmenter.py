@@ -118,6 +118,15 @@ class Segmenter:
         found = (self._take(samples[at : at + size]) for at in range(0, end, size))
         return [each for each in found if each is not None]
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the last of it was silence, which may end what is said."""
+        return self._quiet > 0
+
+    def said(self, start: int = 0) -> bytes:
+        """Return what somebody has said until now, from a byte on."""
+        return bytes(self._sound[start:])
+
     def judge(self, probability: float) -> None:
         """Take what a model says of the last sound: how likely it is speech, which counts instead of its energy."""
         self._probability, self._judged = probability, JUDGED_FRAMES

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -23,19 +23,20 @@ from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import Address, ClientMessage, Receipt
+from hub.models.transcription import SpeechPiece, TellWords
 from hub.voice.contract import BYTES_PER_S, TALK
-from hub.voice.segmenter import Segmenter, SpeechBegan
+from hub.voice.ear import Ear
+from hub.voice.segmenter import SpeechBegan
 from hub.voice.sentences import Sentences
-from hub.voice.turn import Outcome, Turn
+from hub.voice.turn import Outcome, Turn, is_stop
 from hub.voice.turn_log import TurnLog
+from hub.voice.wake import SoundStream
 
 SILENCE_MS = 800
 """Silence that ends what is said where hands are free."""
 HELD_LIMIT_BYTES = 120 * BYTES_PER_S
 SHORTEST_BYTES = BYTES_PER_S // 4
 """What is shorter is a button that was touched, and no speech."""
-INTERRUPTS_BYTES = 3 * BYTES_PER_S // 10
-"""So much of speech breaks off what is said; a cough does not."""
 AHEAD = 2
 """Sentences that are made into sound before those before them were played."""
 
@@ -65,8 +66,9 @@ class TalkParts(Struct, frozen=True):
     Attributes:
         receive: Takes a message; `Inbox.receive`.
         abort: Stops the runs of a conversation.
-        text_of: Returns what was said, given samples at `RATE`, to somebody with these rights; empty if it was no
-            speech. Bounded in time.
+        listen: Returns what is said, in pieces, by somebody with these rights, and tells the words so far; empty if it
+            was no speech. Bounded in time.
+        judge: Tells speech from other sounds for them, where anything does.
         sound_of: Returns a recording of a text for them. Bounded in time.
         channel: Returns the channel of the hub's own conversations.
         prepare: Has what hears, answers and speaks ready for them.
@@ -77,7 +79,8 @@ class TalkParts(Struct, frozen=True):
     tasks: TaskOwner
     receive: Callable[[ClientMessage, Context], Awaitable[Receipt]]
     abort: Callable[[str], Any]
-    text_of: Callable[[bytes, Authority], Awaitable[str]]
+    listen: Callable[[AsyncIterator[SpeechPiece], Authority, TellWords], Awaitable[str]]
+    judge: Callable[[Authority, Callable[[float], None]], SoundStream | None]
     sound_of: Callable[[str, Authority], Awaitable[bytes]]
     channel: Callable[[], str]
     prepare: Callable[[Authority], Coroutine[Any, Any, None]]
@@ -96,10 +99,11 @@ class _Piece(Struct, frozen=True):
 class Talk:
     """One open talk.
 
-    What is put: `state` (of `TalkState`), `hearing` (`on`: whether somebody speaks now), `heard` (`text`), `silence`
-    (nothing was understood), `said` (`n`, `text`, with its recording where there is one), `hush` (what is played must
-    end; `heard` is to be called with how much was), `waits` (the run waits for an approval) and `error` (`what`:
-    hearing | speaking | answer; `why`).
+    What is put: `state` (of `TalkState`), `hearing` (`on`: whether somebody speaks now), `words` (`text`: all that is
+    understood so far), `heard` (`text`), `silence` (nothing was understood), `said` (`n`, `text`, with its recording
+    where there is one), `pause` (what is played must be silent; `heard` is to be called with how much was), `resume`
+    (it goes on, as far as anything of it is left), `hush` (it is over), `waits` (the run waits for an approval) and
+    `error` (`what`: hearing | speaking | answer; `why`).
 
     Args:
         session_key: The conversation.
@@ -121,9 +125,12 @@ class Talk:
         self._parts = parts
         self._put = put
         self._state = TalkState.LISTENING
-        self._segmenter: Segmenter | None = None
+        self._ear = Ear(self._listens, self._judges, self._words, parts.tasks, silence_ms=SILENCE_MS)
+        self._is_free = False
         self._held: bytearray | None = None
-        self._since_began = 0
+        self._is_paused = False
+        self._heard_to = 0, 0.0
+        """The sentence in which it was paused, and how much of that was played."""
         self._place, self._context = place, Context(authority)
         self._turn: Turn | None = None
         """What is being said now."""
@@ -157,8 +164,8 @@ class Talk:
                 ("run_settled", self._settled),
             )
         ]
-        self._ear = parts.tasks.spawn(self._listen(), name="listen in a talk")
-        self._mouth = parts.tasks.spawn(self._speak(), name="speak in a talk")
+        self._listening = parts.tasks.spawn(self._listen(), name="listen in a talk")
+        self._speaking = parts.tasks.spawn(self._speak(), name="speak in a talk")
         self._preparing = parts.tasks.spawn(parts.prepare(authority), name="prepare a talk")
         put({"t": "state", "state": self._state.value}, None)
 
@@ -166,24 +173,30 @@ class Talk:
         """End it; what it answers is written on in the conversation."""
         for unlisten in self._unlisten:
             unlisten()
-        tasks = (self._ear, self._mouth, self._preparing)
+        self._ear.rest()
+        tasks = (self._listening, self._speaking, self._preparing)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for turn in tuple(self._open):
+        for turn in (*self._open, *([self._turn] if self._turn is not None else ())):
+            turn.hear_no_more()
             self._end(turn, Outcome.INTERRUPTED)
 
     # --- hearing ---
 
     def free_hands(self, *, on: bool) -> None:
         """Listen all the time, and find the end of what is said; else only what `hold` begins is heard."""
-        self._segmenter = Segmenter(SILENCE_MS) if on else None
+        self._is_free = on
+        self._hear_anew()
         self._put({"t": "hearing", "on": False}, None)
+        self._go_on()
 
     def hold(self) -> None:
         """The button is held: what is fed is meant for the agent. What is said is broken off."""
         if self._state is TalkState.SPEAKING:
+            self._pause()
             self._break_off()
+        self._hear_anew()
         self._held = bytearray()
         self._turn = self._new_turn()
         self._put({"t": "hearing", "on": True}, None)
@@ -194,9 +207,8 @@ class Talk:
         self._put({"t": "hearing", "on": False}, None)
         if held is None:
             return
-        if self._segmenter is not None:
-            self._segmenter = Segmenter(SILENCE_MS, noise=self._segmenter.noise)
         if len(held) < SHORTEST_BYTES:
+            self._hear_anew()
             self._put({"t": "silence"}, None)
             return
         self._hear(bytes(held))
@@ -204,22 +216,53 @@ class Talk:
     def feed(self, samples: bytes) -> None:
         """Take what the microphone hears, at `RATE`."""
         if self._held is not None:
-            self._held += samples[: max(0, HELD_LIMIT_BYTES - len(self._held))]
+            samples = samples[: max(0, HELD_LIMIT_BYTES - len(self._held))]
+            self._held += samples
+            if self._turn is not None:
+                self._ear.hear_all(self._turn, samples)
             return
-        if (segmenter := self._segmenter) is None:
+        if not self._is_free:
             return
-        for each in segmenter.feed(samples):
+        is_over = self._state is TalkState.SPEAKING and not self._is_paused
+        for each in self._ear.feed(samples, is_over=is_over):
             if isinstance(each, SpeechBegan):
-                self._since_began = 0
-                self._turn = self._new_turn()
-                self._put({"t": "hearing", "on": True}, None)
+                self._begin_turn()
                 continue
+            self._ear.rest()
             self._put({"t": "hearing", "on": False}, None)
             if each.sound:
                 self._hear(each.sound)
-        self._since_began += len(samples)
-        if segmenter.speaking and self._since_began >= INTERRUPTS_BYTES and self._state is TalkState.SPEAKING:
-            self._break_off()
+            else:
+                self._hear_anew()
+                self._go_on()
+        if self._turn is not None:
+            self._ear.hear(self._turn)
+
+    def _begin_turn(self) -> None:
+        """Hear somebody who begins to speak, and be silent for now."""
+        self._turn = self._new_turn()
+        if self._state is not TalkState.LISTENING:
+            self._turn.is_barge_in = True
+            self._pause()
+        self._ear.attend()
+        self._put({"t": "hearing", "on": True}, None)
+
+    def _hear_anew(self) -> None:
+        """Let go of what is being said."""
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.hear_no_more()
+        self._ear.rest()
+        self._ear.begin(SILENCE_MS)
+
+    def _listens(self, pieces: AsyncIterator[SpeechPiece], tell: TellWords) -> Awaitable[str]:
+        return self._parts.listen(pieces, self._authority, tell)
+
+    def _judges(self, judged: Callable[[float], None]) -> SoundStream | None:
+        return self._parts.judge(self._authority, judged)
+
+    def _words(self, turn: Turn, words: str) -> None:
+        self._put({"t": "words", "text": words}, None)
 
     def _hear(self, sound: bytes) -> None:
         turn, self._turn = self._turn or self._new_turn(), None
@@ -244,17 +287,24 @@ class Talk:
                 self._end(turn, Outcome.FAILED, why)
                 self._put({"t": "error", "what": "hearing", "why": why}, None)
             self._waiting -= 1
+            self._go_on()
             self._tell()
 
     async def _take(self, sound: bytes, turn: Turn) -> None:
         authority, parts = self._authority, self._parts
-        text = await parts.text_of(sound, authority)
+        text = await self._ear.understood(turn, sound)
+        is_over = bool(text) and turn.is_barge_in and self._state is TalkState.SPEAKING
+        if is_over:
+            self._break_off()
         self._mark(turn, "text")
-        if not any(map(str.isalnum, text)):
+        if not text:
             self._end(turn, Outcome.NOISE)
             self._put({"t": "silence"}, None)
             return
         self._put({"t": "heard", "text": text}, None)
+        if is_over and is_stop(text):
+            self._end(turn, Outcome.ANSWERED)
+            return
         channel = parts.channel()
         run_id, sender = f"talk-{new_id()}", f"{channel}:user:{authority.person or authority.principal}"
         options: dict[str, Any] = {"queue": "steer"} if self._active else {}
@@ -361,6 +411,7 @@ class Talk:
                 if not self._queue or self._queue[0] is not piece:
                     continue  # it was broken off meanwhile
                 self._queue.popleft()
+                self._ear.echo.begin(piece.text)
                 self._put({"t": "said", "n": piece.number, "text": piece.text}, sound)
                 if sound is None:
                     self.played(piece.number)
@@ -394,24 +445,33 @@ class Talk:
             number: The sentence that was played last.
             part: How much of it, from 0 to 1.
         """
-        self.heard(number, part)
+        self._heard_to = number, part
         self._end_answer()
 
     def heard(self, number: int, part: float) -> None:
-        """Know how much of the answer was played when it was broken off; see `stop`."""
-        counts = [(piece.number, _words_in(piece.text)) for piece in self._pieces]
-        heard = sum(count if at < number else round(count * part) if at == number else 0 for at, count in counts)
-        total = sum(count for _, count in counts)
-        if heard < total:
-            self._cut = heard, total
-        self._pieces.clear()
+        """Know how much of the answer was played when it was paused; see `stop`."""
+        self._heard_to = number, part
+
+    def _pause(self) -> None:
+        """Be silent for now, since the other side speaks; it tells by `heard` how much was played."""
+        if not self._is_paused:
+            self._is_paused, self._heard_to = True, (self._played, 1.0)
+            self._put({"t": "pause"}, None)
+
+    def _go_on(self) -> None:
+        """Speak on where it was paused, unless somebody speaks, or has and is not understood yet."""
+        if self._is_paused and self._turn is None and not self._waiting:
+            self._is_paused = False
+            self._put({"t": "resume"}, None)
 
     def _break_off(self) -> None:
-        """Be silent, since the other side speaks; it tells by `heard` how much was played."""
+        """End what was paused: there are words."""
         self._end_answer()
         self._put({"t": "hush"}, None)
 
     def _end_answer(self) -> None:
+        self._is_paused = False
+        self._note_heard(*self._heard_to)
         self._queue.clear()
         self._played = self._count
         running = self._ours & self._active
@@ -424,6 +484,15 @@ class Talk:
             self._end(turn, Outcome.INTERRUPTED)
         self._tell()
 
+    def _note_heard(self, number: int, part: float) -> None:
+        """Keep for the agent how much of the answer was heard."""
+        counts = [(piece.number, _words_in(piece.text)) for piece in self._pieces]
+        heard = sum(count if at < number else round(count * part) if at == number else 0 for at, count in counts)
+        total = sum(count for _, count in counts)
+        if heard < total:
+            self._cut = heard, total
+        self._pieces.clear()
+
     def _tell(self) -> None:
         state = TalkState.LISTENING
         if self._queue or self._played < self._count:
@@ -434,6 +503,7 @@ class Talk:
             self._state = state
             self._put({"t": "state", "state": state.value}, None)
             if state is TalkState.LISTENING:
+                self._ear.echo.end()
                 for turn in tuple(self._open):
                     self._end(turn, Outcome.FAILED if turn.error else Outcome.ANSWERED, turn.error)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from hub.core.ids import new_id
 from hub.voice.contract import VoiceTurn
+
+if TYPE_CHECKING:
+    from hub.voice.hearing import Hearing
 
 SILENCE_S = 8.0
 """Nobody speaks any more who has not begun to."""
@@ -46,6 +50,7 @@ class Turn:
         longest_s: How long it hears at most.
         task: What goes on in it.
         said: What was heard: sound, or words that the device understood; None for nothing.
+        hearing: Hears what is said; None before it was begun.
         is_speech: Whether somebody has begun to speak.
         loudness: The greatest mean power of 20 ms that was heard.
         decided: Set when it is known that this satellite is the nearest.
@@ -67,6 +72,7 @@ class Turn:
         self.patience_s, self.longest_s = SILENCE_S, LONGEST_S
         self.task: asyncio.Task[None] | None = None
         self.said: asyncio.Future[bytes | str | None] = asyncio.get_running_loop().create_future()
+        self.hearing: Hearing | None = None
         self.is_speech = False
         self.loudness = 0.0
         self.decided = asyncio.Event()
@@ -97,6 +103,11 @@ class Turn:
         """Take what was said, unless it is known."""
         if not self.said.done():
             self.said.set_result(said)
+
+    def hear_no_more(self) -> None:
+        """Let go of what is being heard."""
+        if self.hearing is not None:
+            self.hearing.close()
 
     def view(self) -> VoiceTurn:
         """Return it as others see it."""

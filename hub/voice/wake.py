@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -159,8 +159,7 @@ class WakeEngines:
 
     def judge(self, satellite: str, judged: Callable[[float], None]) -> SoundStream | None:
         """Tell speech from other sounds there; None where no engine can. See `CanJudgeSpeech.judge`."""
-        able = next((each for each in self._engines if isinstance(each, CanJudgeSpeech)), None)
-        return able.judge(satellite, judged) if able is not None else None
+        return judge_of(self._engines, satellite, judged)
 
     def spawn_choice(self, listener: _Listener) -> asyncio.Task[None]:
         """Find what listens for the words of a listener; ask again while an engine cannot say."""
@@ -187,6 +186,12 @@ class WakeEngines:
             if not troubles:
                 return
             await self._clock.sleep(RETRY_S)
+
+
+def judge_of(engines: Iterable[WakeEngine], place: str, judged: Callable[[float], None]) -> SoundStream | None:
+    """Tell speech from other sounds at a place, by the first engine that can; None where none can."""
+    able = next((each for each in engines if isinstance(each, CanJudgeSpeech)), None)
+    return able.judge(place, judged) if able is not None else None
 
 
 class _Listener:

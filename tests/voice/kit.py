@@ -14,6 +14,7 @@ from hub.core.clock import ManualClock
 from hub.core.errors import HubError, Unavailable
 from hub.models.contract import ModelInfo
 from hub.models.speech import SpeechRequest
+from hub.models.transcription import SpeechPiece, TellWords
 from hub.voice.contract import BYTES_PER_S, RATE, Line, SatelliteInfo, Sound, Stage, VoiceTurn
 from hub.voice.satellites import SatelliteRegistry
 from hub.voice.sound import as_wav
@@ -88,6 +89,34 @@ class Ears:
 
     async def close(self) -> None:
         pass
+
+
+class Listeners(Ears):
+    """Hears while somebody speaks, and tells as words so far how many pieces it took.
+
+    Attributes:
+        eager: Whether it was to work for the words so far, of each time that somebody spoke.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.eager: list[bool] = []
+
+    async def listen(
+        self,
+        model: str,
+        pieces: AsyncIterator[SpeechPiece],
+        language: str | None,
+        tell: TellWords,
+        *,
+        may_work: bool = True,
+    ) -> str:
+        self.eager.append(may_work)
+        samples, count = b"", 0
+        async for each in pieces:
+            samples, count = samples + each.samples, count + 1
+            tell(f"{count} words")
+        return await self.transcribe(model, as_wav(Sound(samples)), "speech.wav", language)
 
 
 class Kiosk:

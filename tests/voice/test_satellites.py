@@ -14,11 +14,12 @@ from hub.core.errors import Conflict, InvalidRequest, NotFound, TimedOut, Unavai
 from hub.core.surfaces import Caller
 from hub.messaging.contract import Address
 from hub.voice.chimes import Chime, chime
-from hub.voice.contract import Stage
+from hub.voice.contract import Sound, Stage
 from hub.voice.line import SatelliteLine
+from hub.voice.sound import as_wav
 from tests.servers.openai_server import OpenAIServer
 from tests.until import until
-from tests.voice.kit import LETTER_S, VoiceHome, silence, speech, voice_home
+from tests.voice.kit import LETTER_S, Listeners, VoiceHome, silence, speech, voice_home
 
 ERROR_S, WAKE_S = round(chime(Chime.ERROR).seconds, 2), round(chime(Chime.WAKE).seconds, 2)
 
@@ -500,6 +501,28 @@ async def timeline(home: VoiceHome, method: str, **params: object) -> Any:
     caller = Caller(home.people.owner_authority(), "hub", "127.0.0.1", local=True)
     found, prepared = home.gateway.dispatcher.prepare(f"timeline.{method}", params, caller)
     return await home.gateway.dispatcher.run(found, prepared)
+
+
+async def test_words_that_come_while_somebody_speaks_are_told_where_they_cost_nothing(
+    home: VoiceHome, openai_server: OpenAIServer
+) -> None:
+    home.ears = ears = Listeners()
+    ears.hears = ["What time is it?"]
+    openai_server.queue("It is noon.")
+    kitchen = home.kiosk()
+    kitchen.line.wake("okay_nabu")
+    kitchen.line.feed(silence(0.1))
+    for _ in range(3):
+        kitchen.line.feed(speech(0.2))
+        await until(lambda: [each for each in home.told if each["stage"] == "hearing"])
+    kitchen.line.feed(silence(0.8))
+    turn = await home.turn()
+
+    told = [each["text"] for each in home.told if each["stage"] == "hearing"]
+    assert told[0] == "1 words"
+    assert [each["stage"] for each in home.told][:2] == ["wake", "hearing"]
+    assert (ears.eager, turn.text, "hearing" in turn.stages) == ([False], "What time is it?", False)
+    assert ears.heard == [(len(as_wav(Sound(silence(0.1) + speech(0.2) * 3 + silence(0.7)))), "en")]
 
 
 async def test_the_timeline_shows_how_long_each_stage_took(home: VoiceHome, openai_server: OpenAIServer) -> None:

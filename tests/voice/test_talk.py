@@ -14,6 +14,7 @@ from hub.core.errors import HubError, Unavailable
 from hub.core.events import EventBus
 from hub.core.tasks import TaskOwner
 from hub.messaging.contract import ClientMessage, Receipt
+from hub.models.transcription import SpeechPiece, TellWords
 from hub.voice.contract import BYTES_PER_S
 from hub.voice.talk import AHEAD, Talk, TalkParts
 from hub.voice.turn_log import TurnLog
@@ -37,6 +38,10 @@ class Room:
         self.messages: list[tuple[ClientMessage, Context]] = []
         self.aborted: list[str] = []
         self.text: str | HubError = "Good morning"
+        self.tell: TellWords = print
+        self.heard: list[bytes] = []
+        self.understands = asyncio.Event()
+        self.understands.set()
         self.mute = False
         self.prepared: list[Authority] = []
         self.receipt: Callable[[ClientMessage], Receipt] = lambda message: Receipt(
@@ -48,7 +53,8 @@ class Room:
             self.tasks,
             self._receive,
             self.aborted.append,
-            self._text_of,
+            self._listen,
+            lambda authority, judged: None,
             self._sound_of,
             lambda: "webchat",
             self._prepare,
@@ -68,7 +74,12 @@ class Room:
     async def _prepare(self, authority: Authority) -> None:
         self.prepared.append(authority)
 
-    async def _text_of(self, sound: bytes, authority: Authority) -> str:
+    async def _listen(self, pieces: AsyncIterator[SpeechPiece], authority: Authority, tell: TellWords) -> str:
+        self.tell, sound = tell, b""
+        async for piece in pieces:
+            sound += piece.samples
+        self.heard.append(sound)
+        await self.understands.wait()
         if isinstance(self.text, HubError):
             raise self.text
         return self.text
@@ -181,34 +192,115 @@ async def test_without_the_button_nothing_is_heard(room: Room) -> None:
     assert room.state == "listening"
 
 
-async def test_speaking_over_an_answer_breaks_it_off_and_the_agent_is_told_how_much_was_heard(room: Room) -> None:
+async def interrupted(room: Room) -> None:
+    """Have an answer spoken, hands-free, whose second sentence is heard half when somebody speaks."""
     room.talk.free_hands(on=True)
     room.talk.feed(QUIET)
-    await room.answer("One two three four. Five six seven eight. ")
-    room.fire("run_delta", str(room.messages[0][0].run_id), text="Nine ten eleven twelve. ")
+    run_id = await room.answer("One two three four. Five six seven eight. ")
+    room.fire("run_delta", run_id, text="Nine ten eleven twelve. ")
     await until(lambda: len(room.sounds) == AHEAD)
-
+    room.understands.clear()
     room.talk.feed(LOUD)
-    assert (room.all("hush"), room.aborted) == ([{"t": "hush"}], [KEY])
     room.talk.heard(2, 0.5)
-    room.fire("run_delta", str(room.messages[0][0].run_id), text="Nobody wants to hear this. ")
-    room.talk.feed(QUIET)
-    await until(lambda: len(room.messages) == 2)
 
+
+async def test_speaking_over_an_answer_pauses_it_and_words_end_it(room: Room) -> None:
+    await interrupted(room)
+    assert (room.all("pause"), room.all("hush"), room.aborted) == ([{"t": "pause"}], [], [])
+    room.talk.feed(QUIET)
+    await until(lambda: room.heard[1:])
+    assert (room.all("hush"), room.aborted) == ([], [])
+
+    room.understands.set()
+    await until(lambda: len(room.messages) == 2)
+    room.fire("run_delta", str(room.messages[0][0].run_id), text="Nobody wants to hear this. ")
+
+    assert (room.all("hush"), room.all("resume"), room.aborted) == ([{"t": "hush"}], [], [KEY])
     told = room.messages[1][0].options["extra_system_prompt"]
     assert told.endswith("of the 12 words of it that were there, they heard 6.")
     assert len(room.sounds) == AHEAD
     assert room.messages[1][0].options["queue"] == "steer"  # the run ends soon
 
 
-async def test_a_cough_breaks_nothing_off(room: Room) -> None:
+@pytest.mark.parametrize("text", ["…", "", "five six seven eight", Unavailable("it is out of order")])
+async def test_noise_and_the_answer_itself_and_what_is_not_understood_let_it_go_on(
+    room: Room, text: str | HubError
+) -> None:
+    await interrupted(room)
+    room.text = text
+    room.talk.feed(QUIET)
+    room.understands.set()
+    await until(lambda: room.all("resume"))
+    room.talk.played(2)
+
+    assert (room.all("hush"), room.aborted, len(room.messages)) == ([], [], 1)
+    await until(lambda: len(room.sounds) == 3)
+    assert room.state == "speaking"
+
+
+async def test_a_click_lets_it_go_on_at_once(room: Room) -> None:
     room.talk.free_hands(on=True)
     room.talk.feed(QUIET)
     await room.answer("One two three four. ")
-    room.talk.feed(LOUD[: BYTES_PER_S // 5])
+    room.talk.feed(LOUD[: BYTES_PER_S // 10])
     room.talk.feed(QUIET)
 
-    assert room.all("hush") == []
+    assert [each["t"] for each in room.told if each["t"] in ("pause", "resume", "hush")] == ["pause", "resume"]
+    assert len(room.heard) == 1
+
+
+async def test_who_says_stop_over_an_answer_is_obeyed_and_no_agent_hears_it(room: Room) -> None:
+    await interrupted(room)
+    room.text = "Stop!"
+    room.talk.feed(QUIET)
+    room.understands.set()
+    await until(lambda: room.all("hush"))
+
+    await until(lambda: room.state == "listening")
+    assert (room.aborted, len(room.messages)) == ([KEY], 1)
+    assert room.all("heard")[-1] == {"t": "heard", "text": "Stop!"}
+    assert [outcome for outcome, _ in room.ended] == ["answered", "interrupted"]
+
+
+async def test_an_answer_waits_for_whoever_speaks_while_it_comes(room: Room) -> None:
+    room.talk.free_hands(on=True)
+    room.talk.feed(QUIET)
+    run_id = await room.say()
+    room.fire("run_started", run_id)
+    room.talk.feed(LOUD)
+    assert room.all("pause")
+    room.text = "…"
+    room.talk.feed(QUIET)
+
+    await until(lambda: room.all("resume"))
+    assert room.state == "thinking"
+
+
+@pytest.mark.parametrize("is_free", [True, False])
+async def test_words_are_told_while_they_are_heard_and_none_after_that(room: Room, is_free: bool) -> None:
+    if is_free:
+        room.talk.free_hands(on=True)
+        room.talk.feed(QUIET)
+    else:
+        room.talk.hold()
+    room.understands.clear()
+    room.talk.feed(LOUD)
+    await until(lambda: room.tell is not print)
+    for words in ("Good", "Good mourning"):
+        room.tell(words)
+    room.talk.feed(QUIET)
+    if not is_free:
+        room.talk.release()
+    await until(lambda: room.heard)
+    room.tell("Too late")
+    room.understands.set()
+    await until(lambda: room.messages)
+    room.tell("Too late")
+
+    assert room.all("words") == [{"t": "words", "text": "Good"}, {"t": "words", "text": "Good mourning"}]
+    assert room.messages[0][0].text == "Good morning"
+    assert len(room.heard) == 1
+    assert LOUD in room.heard[0]
 
 
 async def test_a_touch_ends_what_is_said_and_worked_on_and_an_answer_heard_whole_is_not_mentioned(room: Room) -> None:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from hub.voice.talk_engines import TalkEngines
     from hub.voice.turn_log import TurnLog
     from hub.voice.voice_wake import VoiceWake
+    from hub.voice.wake import SoundStream
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class ClientDependencies(Struct, frozen=True):
     messaging: MessagingComponent
     subagents: Subagents
     turns: Callable[[], TurnLog]
+    judge: Callable[[str, Callable[[float], None]], SoundStream | None]
 
 
 class ClientsComponent(Component):
@@ -169,6 +171,7 @@ class ClientsComponent(Component):
                 SatelliteInfo("talk", "", "", person=person)
             ),
             language_of=lambda person: self._language_of(person) or needs.base.language(),
+            judge=needs.judge,
         )
 
     @cached_property
@@ -187,7 +190,8 @@ class ClientsComponent(Component):
             tasks,
             messaging.inbox.receive,
             lambda key: runner.abort(session_key=key, waiting=False),
-            engines.text_of,
+            engines.listen,
+            engines.judge,
             engines.sound_of,
             lambda: messaging.outbox.channels.home,
             prepare,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -25,13 +26,17 @@ from hub.core.phrases import phrase
 from hub.core.schema import All, AnyOf, In, Length, Optional, Range, Required, Schema, integer, number, string
 from hub.core.surfaces import Method, MethodCall, Push
 from hub.core.tasks import TaskOwner
+from hub.models.transcription import SpeechPiece, TellWords
 from hub.sessions.keys import SessionKey, main_key
 from hub.voice.contract import BYTES_PER_S, Sound
+from hub.voice.ear import Ear
 from hub.voice.methods.talk import CONSULT, OWNER, PROVIDER, RATE, REALTIME, RELAY, SILENCE_MS, TALK
-from hub.voice.segmenter import Segmenter, SpeechBegan
+from hub.voice.mouth import REWIND_S
+from hub.voice.segmenter import SpeechBegan
 from hub.voice.sound import Resampler, read_wav, resampled
 from hub.voice.talk import Put, Talk, TalkState
 from hub.voice.talk_engines import TalkEngines
+from hub.voice.turn import Turn
 
 EVENT = "talk.event"
 SESSIONS_LIMIT, EACH_LIMIT = 16, 2
@@ -129,21 +134,22 @@ class _Dictation(_ClientSession):
     """Somebody who dictates: what they say becomes text, and nothing answers.
 
     Args:
-        text_of: Returns what was said.
+        ear: Makes what hears, given what gets the words so far.
     """
 
     def __init__(
         self,
-        text_of: Callable[[bytes], Awaitable[str]],
+        ear: Callable[[Callable[[Turn, str], None]], Ear],
         tasks: TaskOwner,
         clock: Clock,
         connection_id: str,
         push: Callable[[Push], Any],
     ) -> None:
         super().__init__(DICTATED, "transcriptionSessionId", clock, connection_id, push)
-        self._text_of = text_of
-        self._resampler, self._segmenter = Resampler(MULAW_RATE), Segmenter(SILENCE_MS)
-        self._said: asyncio.Queue[bytes] = asyncio.Queue()
+        self._ear = ear(self._words)
+        self._resampler = Resampler(MULAW_RATE)
+        self._spoken: Turn | None = None
+        self._said: asyncio.Queue[tuple[Turn, bytes]] = asyncio.Queue()
         self._writing = tasks.spawn(self._write(), name="write down what a client says")
 
     def feed(self, data: bytes) -> None:
@@ -151,11 +157,23 @@ class _Dictation(_ClientSession):
         self._hear(self._resampler.feed(b"".join(map(_MULAW.__getitem__, data))))
 
     def _hear(self, samples: bytes) -> None:
-        for each in self._segmenter.feed(samples):
+        for each in self._ear.feed(samples):
             if isinstance(each, SpeechBegan):
+                self._spoken = Turn(self.id, "", self._clock.time(), self._clock.monotonic(), None)
+                self._ear.attend()
                 self._next_turn("speechStart", {})
-            elif each.sound:
-                self._said.put_nowait(each.sound)
+            elif (turn := self._spoken) is not None:
+                self._spoken = None
+                self._ear.rest()
+                if each.sound:
+                    self._said.put_nowait((turn, each.sound))
+                else:
+                    turn.hear_no_more()
+        if self._spoken is not None:
+            self._ear.hear(self._spoken)
+
+    def _words(self, turn: Turn, words: str) -> None:
+        self.tell("partial", "transcript.delta", {"text": words})
 
     async def close(self) -> None:
         """End it, once all that was said is written."""
@@ -165,10 +183,9 @@ class _Dictation(_ClientSession):
 
     async def _write(self) -> None:
         while True:
-            sound = await self._said.get()
+            turn, sound = await self._said.get()
             try:
-                text = await self._text_of(sound)
-                if any(map(str.isalnum, text)):
+                if text := await self._ear.understood(turn, sound):
                     self.tell("transcript", "transcript.done", {"text": text, "final": True})
             except HubError as error:
                 self.tell("error", "session.error", {"message": error.message})
@@ -177,11 +194,22 @@ class _Dictation(_ClientSession):
 
 
 class _Said(Struct, frozen=True):
-    """A sentence that the client plays: when it begins, and how long it lasts, in seconds."""
+    """A sentence that the client plays.
+
+    Attributes:
+        begins: When, in seconds.
+        from_s: How much of it was played before.
+    """
 
     number: int
+    sound: Sound
     begins: float
-    seconds: float
+    from_s: float = 0.0
+
+    @property
+    def ends(self) -> float:
+        """When it has been played."""
+        return self.begins + self.sound.seconds - self.from_s
 
 
 class _Session(_ClientSession):
@@ -202,7 +230,7 @@ class _Session(_ClientSession):
         self.talk: Talk
         self._hears = Resampler(RATE)
         self._said: list[_Said] = []
-        self._speaking = self.is_active = False
+        self._speaking = self._is_paused = self.is_active = False
 
     def feed(self, data: bytes) -> None:
         """Take samples at `RATE`."""
@@ -217,8 +245,10 @@ class _Session(_ClientSession):
         if told["t"] == "state":
             self.is_active = told["state"] != TalkState.LISTENING.value
         match told["t"]:
-            case "hearing" if told["on"]:
+            case "hearing" if told["on"] and not self._is_paused:
                 self._begin()
+            case "words":
+                self.tell("transcript", "transcript.delta", {"role": "user", "text": told["text"], "final": False})
             case "heard":
                 self._begin()
                 self.tell("transcript", "transcript.done", {"role": "user", "text": told["text"], "final": True})
@@ -227,8 +257,11 @@ class _Session(_ClientSession):
                 self.tell("transcript", "output.text.done", words)
                 if sound is not None:
                     self._play(told["n"], sound)
+            case "pause":
+                self._pause()
+            case "resume":
+                self._resume()
             case "hush":
-                self.talk.heard(*self.place())
                 self.clear("barge-in")
             case "error":
                 self.tell("error", "session.error", {"message": told["why"]})
@@ -250,21 +283,43 @@ class _Session(_ClientSession):
             self.tell("error", "session.error", {"message": str(phrase("what speaks here made no recording"))})
             self._played(number)
             return
-        sound: Sound = resampled(recording, RATE)
-        for at in range(0, len(sound.samples), PIECE_BYTES):
+        self._send(number, resampled(recording, RATE))
+
+    def _send(self, number: int, sound: Sound, from_s: float = 0.0) -> None:
+        """Have a sentence played behind the others, from a place on; while it is paused, later."""
+        begins = max([self._clock.monotonic(), *(each.ends for each in self._said)])
+        said = _Said(number, sound, begins, from_s)
+        self._said.append(said)
+        if self._is_paused:
+            return
+        for at in range(2 * int(from_s * sound.rate), len(sound.samples), PIECE_BYTES):
             piece = sound.samples[at : at + PIECE_BYTES]
             self.tell("audio", "output.audio.delta", {"byteLength": len(piece)}, audio=piece)
         self.tell("mark", "output.audio.done", {"markName": str(number)})
-        begins = max([self._clock.monotonic(), *(each.begins + each.seconds for each in self._said)])
-        self._said.append(_Said(number, begins, sound.seconds))
-        ends = begins + sound.seconds + LATE_S
-        self._tasks.spawn(
-            self._play_out(number, ends - self._clock.monotonic()), name="wait for a client's loudspeaker"
-        )
+        self._tasks.spawn(self._play_out(said), name="wait for a client's loudspeaker")
 
-    async def _play_out(self, number: int, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        self._played(number)
+    async def _play_out(self, said: _Said) -> None:
+        await self._clock.sleep(said.ends + LATE_S - self._clock.monotonic())
+        if said in self._said:  # else it was played, or is played anew
+            self._played(said.number)
+
+    def _pause(self) -> None:
+        """Have the client be silent for now: it knows no pause, so it forgets all, and is sent the rest again."""
+        number, part = self.place()
+        self.talk.heard(number, part)
+        self._is_paused = True
+        rest = [each for each in self._said if each.number >= number]
+        self._said = [
+            _Said(each.number, each.sound, 0.0, part * each.sound.seconds if each.number == number else 0.0)
+            for each in rest
+        ]
+        self.tell("clear", "output.audio.done", {"reason": "barge-in"})
+
+    def _resume(self) -> None:
+        self._is_paused = False
+        rest, self._said = self._said, []
+        for each in rest:
+            self._send(each.number, each.sound, max(0.0, each.from_s - REWIND_S))
 
     def _played(self, number: int) -> None:
         self._said = [each for each in self._said if each.number > number]
@@ -281,13 +336,13 @@ class _Session(_ClientSession):
         begun = [each for each in self._said if each.begins <= now]
         if not begun:
             return 0, 0.0
-        last = begun[-1]
-        return last.number, min(1.0, (now - last.begins) / last.seconds if last.seconds else 1.0)
+        last, seconds = begun[-1], begun[-1].sound.seconds
+        return last.number, min(1.0, (now - last.begins + last.from_s) / seconds if seconds else 1.0)
 
     def clear(self, reason: str) -> bool:
         """Have the client be silent; return whether it spoke."""
         was_speaking, self._said = bool(self._said), []
-        self._speaking = False
+        self._speaking = self._is_paused = False
         self.tell("clear", "output.audio.done", {"reason": reason})
         if self._turn and not self._is_over:
             self.tell(None, "turn.cancelled", {"reason": reason})
@@ -377,10 +432,13 @@ class TalkSessions:
     def _dictation(self, call: MethodCall) -> _Dictation:
         authority = call.caller.authority
 
-        async def text_of(sound: bytes) -> str:
-            return await self._engines.text_of(sound, authority)
+        def listen(pieces: AsyncIterator[SpeechPiece], tell: TellWords) -> Awaitable[str]:
+            return self._engines.listen(pieces, authority, tell)
 
-        return _Dictation(text_of, self._tasks, self._clock, call.connection_id or "", self._push)
+        def ear(tell: Callable[[Turn, str], None]) -> Ear:
+            return Ear(listen, partial(self._engines.judge, authority), tell, self._tasks, silence_ms=SILENCE_MS)
+
+        return _Dictation(ear, self._tasks, self._clock, call.connection_id or "", self._push)
 
     def _talk(self, call: MethodCall) -> _Session:
         default, named = self._agents.default().id, call.params.get("sessionKey")

@@ -2,6 +2,7 @@
 // The dashboard's chat and the phone's page open it; it ends when its tab is hidden or closed.
 const FREE = "homarus:talk:free";
 const QUIETEST = 0.004; // of the level that the meter shows
+const REWIND_S = 0.3; // what goes on after a pause begins so much before it
 
 const SHAPES = {
   mic: "M12 3a3 3 0 0 0-3 3v6a3 3 0 0 0 6 0V6a3 3 0 0 0-3-3zM5 11v1a7 7 0 0 0 14 0v-1M12 19v3",
@@ -54,9 +55,11 @@ class Talk {
     Object.assign(this, { ask, help, heard, closed, state: "opening", free: stored(), muted: false, holding: false });
     this.queue = []; // sentences with their recordings, that are not played yet
     this.playing = null;
+    this.paused = this.hearing = false;
+    this.before = null; // the words that the words so far stand in for
     this.last = { n: 0, part: 1 };
     this.texts = {};
-    this.before = document.activeElement;
+    this.focused = document.activeElement;
   }
 
   say(name, values = {}) {
@@ -145,7 +148,7 @@ class Talk {
     document.removeEventListener("keyup", this.onUp, true);
     this.letGo();
     this.panel?.remove();
-    this.before?.focus?.();
+    this.focused?.focus?.();
     this.closed();
   }
 
@@ -175,12 +178,20 @@ class Talk {
         this.show(this.now());
         break;
       case "hearing":
-        if (this.state === "listening" || this.state === "hearing") this.show(told.on ? "hearing" : "listening");
+        this.hearing = told.on;
+        if (this.paused) this.show(this.now());
+        else if (this.state === "listening" || this.state === "hearing") this.show(told.on ? "hearing" : "listening");
+        break;
+      case "words":
+        this.note("");
+        this.before ??= this.you.textContent;
+        this.write(told.text, true);
         break;
       case "heard":
         this.note("");
-        this.you.textContent = told.text;
+        this.before = null;
         this.answer.replaceChildren();
+        this.write(told.text);
         this.heard(told.text);
         break;
       case "said":
@@ -189,19 +200,45 @@ class Talk {
         this.answer.lastChild.dataset.n = told.n;
         this.answer.scrollTop = this.answer.scrollHeight;
         break;
-      case "hush":
-        this.send({ t: "heard", ...this.silence() });
+      case "pause":
+        this.send({ t: "heard", ...this.pause() });
         break;
-      case "silence": this.note(this.say("silence")); break;
+      case "resume":
+        this.resume();
+        break;
+      case "hush":
+        this.silence();
+        break;
+      case "silence":
+        this.restore();
+        if (!this.paused) this.note(this.say("silence"));
+        break;
       case "waits": this.note(this.say("waits")); break;
-      case "error": this.note(this.say(`error_${told.what}`, told)); break;
+      case "error":
+        if (told.what === "hearing") this.restore();
+        this.note(this.say(`error_${told.what}`, told));
+        break;
     }
   }
 
   /** What goes on: the hub speaks from the first sentence that it has, the page from the first that sounds. */
   now() {
+    if (this.paused) return this.hearing ? "hearing" : "thinking";
     if (this.playing || this.queue.length) return "speaking";
     return this.toldState === "speaking" && this.state !== "speaking" ? "thinking" : this.toldState;
+  }
+
+  /** Show what was said; words so far are quieter, and what was answered before is not their answer. */
+  write(text, isSoFar = false) {
+    this.you.textContent = text;
+    this.you.classList.toggle("is-so-far", isSoFar);
+    this.answer.hidden = isSoFar;
+  }
+
+  /** Show what was there before: what was said is nothing. */
+  restore() {
+    if (this.before !== null) this.write(this.before);
+    this.before = null;
   }
 
   send(frame) {
@@ -213,17 +250,57 @@ class Talk {
   async play() {
     if (this.playing || !this.queue.length) return;
     const piece = this.playing = this.queue.shift();
-    const { sound } = this;
-    const buffer = await piece.sound.catch(() => null);
+    piece.buffer = await piece.sound.catch(() => null);
     if (this.playing !== piece) return;
-    if (!buffer) return this.played(piece);
+    if (!piece.buffer) return this.played(piece);
+    if (!this.paused) this.utter(piece);
+  }
+
+  /** Let a sentence sound, from where it was paused. */
+  utter(piece) {
+    const { sound } = this;
     this.show("speaking");
-    piece.source = new AudioBufferSourceNode(sound, { buffer });
-    piece.source.connect(sound.destination);
-    piece.source.onended = () => this.playing === piece && this.played(piece);
-    [piece.began, piece.seconds] = [sound.currentTime, buffer.duration];
-    piece.source.start();
+    const source = piece.source = new AudioBufferSourceNode(sound, { buffer: piece.buffer });
+    source.connect(sound.destination);
+    source.onended = () => piece.source === source && this.playing === piece && this.played(piece);
+    const from = Math.max(0, (piece.from ?? 0) - REWIND_S);
+    piece.began = sound.currentTime - from;
+    source.start(0, from);
     this.mark(piece.n);
+  }
+
+  /** Return what was played last, and how much of it. */
+  place() {
+    const { playing } = this;
+    if (playing?.buffer) {
+      const seconds = playing.source ? this.sound.currentTime - playing.began : playing.from ?? 0;
+      this.last = { n: playing.n, part: Math.max(0, Math.min(1, seconds / playing.buffer.duration)) };
+    }
+    return this.last;
+  }
+
+  /** Be silent for now: somebody speaks. */
+  pause() {
+    const place = this.place();
+    const { playing } = this;
+    if (playing?.source) {
+      playing.from = place.part * playing.buffer.duration;
+      const { source } = playing;
+      playing.source = null;
+      source.stop();
+    }
+    this.paused = true;
+    this.show(this.now());
+    return place;
+  }
+
+  /** Go on: nobody said anything. */
+  resume() {
+    if (!this.paused) return;
+    this.paused = false;
+    if (this.playing?.buffer) this.utter(this.playing);
+    else this.play();
+    this.show(this.now());
   }
 
   played(piece) {
@@ -236,14 +313,10 @@ class Talk {
 
   /** Be silent at once; return what was played last, and how much of it. */
   silence() {
-    const { playing } = this;
-    if (playing) {
-      const part = playing.source ? (this.sound.currentTime - playing.began) / playing.seconds : 0;
-      this.last = { n: playing.n, part: Math.max(0, Math.min(1, part)) };
-      playing.source?.stop();
-    }
-    [this.playing, this.queue] = [null, []];
-    return this.last;
+    const place = this.place();
+    this.playing?.source?.stop();
+    [this.playing, this.queue, this.paused] = [null, [], false];
+    return place;
   }
 
   mark(n) {
@@ -257,12 +330,16 @@ class Talk {
     if (event.key === "Escape") {
       event.preventDefault();
       event.stopPropagation();
-      if (["speaking", "thinking"].includes(this.state)) this.interrupt();
+      if (this.isBusy()) this.interrupt();
       else this.end();
     } else if (event.code === "Space" && !event.target.closest?.("input, textarea, select, [contenteditable], a, button:not(.talk-main)")) {
       event.preventDefault();
       if (!event.repeat) this.hold();
     }
+  }
+
+  isBusy() {
+    return this.paused || ["speaking", "thinking"].includes(this.state);
   }
 
   interrupt() {
@@ -312,7 +389,7 @@ class Talk {
     close.append(icon("close"));
     const head = made("div", "talk-head");
     head.append(made("h2", "", { textContent: this.say("title") }), close);
-    this.orb = made("button", "talk-orb", { type: "button", tabIndex: -1, onclick: () => ["speaking", "thinking"].includes(this.state) && this.interrupt() });
+    this.orb = made("button", "talk-orb", { type: "button", tabIndex: -1, onclick: () => this.isBusy() && this.interrupt() });
     this.orb.setAttribute("aria-hidden", "true");
     this.orb.append(made("i"), made("i"), icon("mic"));
     this.status = made("p", "talk-state");

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from hub.voice.contract import Sound
+from hub.voice.mouth import REWIND_S
 from hub.voice.sound import resampled
 from tests.gateway.rig import Client, connected
 from tests.servers.openai_server import OpenAIServer
-from tests.voice.kit import LETTER_S, VoiceHome, silence, speech, voice_home
+from tests.voice.kit import LETTER_S, Listeners, VoiceHome, silence, speech, voice_home
 from tests.voice.methods.test_talk import asked
 
 PIECE = 9_600
@@ -46,9 +47,9 @@ async def begin(home: VoiceHome, client: Client, **params: Any) -> Told:
     return session  # type: ignore[no-any-return]
 
 
-async def say(client: Client, id: str) -> None:
+async def say(client: Client, id: str, sound: bytes = silence(0.3) + speech(0.8) + silence(1.2)) -> None:
     """Speak as a client's microphone hears it."""
-    samples = resampled(Sound(silence(0.3) + speech(0.8) + silence(1.2)), 24_000).samples
+    samples = resampled(Sound(sound), 24_000).samples
     for at in range(0, len(samples), PIECE):
         piece = base64.b64encode(samples[at : at + PIECE]).decode()
         await asked(client, "talk.session.appendAudio", sessionId=id, audioBase64=piece)
@@ -104,6 +105,85 @@ async def test_what_is_said_is_broken_off_by_the_client_and_by_speaking(
     assert again["talkEvent"]["turnId"] == "turn-2"
     assert typed["queued"]
     assert cancelled["aborted"]
+
+
+async def test_what_is_no_word_over_an_answer_lets_it_go_on_where_it_was(
+    home: VoiceHome, openai_server: OpenAIServer
+) -> None:
+    text = "An answer which everybody wants to hear to its end."
+    openai_server.queue(text)
+    home.ears.hears.extend(["Tell me a story", "everybody wants to hear"])
+    async with connected(home) as phone:
+        id = (await begin(home, phone))["sessionId"]
+        await say(phone, id)
+        await told(home, phone, of("mark"))
+        played = LETTER_S * len(text) / 2
+        await home.clock.advance(played)
+        await say(phone, id, speech(0.8))
+        paused = await told(home, phone, of("clear"))
+        await home.clock.advance(10.0)
+        phone.events.clear()
+        await say(phone, id, silence(1.2))
+        mark = await told(home, phone, of("mark"))
+        rest = [each["payload"] for each in phone.events if each["payload"].get("type") == "audio"]
+        done = await told(home, phone, of("audioDone"))
+        turns = home.voice.turns.all("talk")
+
+    seconds = sum(len(base64.b64decode(each["audioBase64"])) for each in rest) / 48_000
+    assert paused["reason"] == "barge-in"
+    assert played < seconds < played + 2 * REWIND_S + 0.2
+    assert {each["talkEvent"]["turnId"] for each in (paused, mark, done)} == {"turn-1"}
+    assert [each.outcome for each in turns] == ["answered", "noise"]
+
+
+async def test_words_are_told_while_they_are_spoken(home: VoiceHome, openai_server: OpenAIServer) -> None:
+    openai_server.queue("It is dry.")
+    home.ears = ears = Listeners()
+    ears.hears.extend(["Is it raining?", "Buy milk."])
+    async with connected(home) as phone:
+        id = (await begin(home, phone))["sessionId"]
+        await say(phone, id)
+        part = await told(home, phone, of("transcript"))
+        whole = await told(home, phone, lambda event: event.get("role") == "user" and event["final"])
+        await asked(phone, "talk.session.close", sessionId=id)
+
+        id = (await begin(home, phone, mode="transcription"))["sessionId"]
+        loud = bytes([0xFF]) * 2_400 + (bytes([0x10]) * 40 + bytes([0x90]) * 40) * 80
+        await asked(phone, "talk.session.appendAudio", sessionId=id, audioBase64=base64.b64encode(loud).decode())
+        dictated = await told(home, phone, of("partial"))
+        await asked(phone, "talk.session.close", sessionId=id)
+        written = await told(home, phone, lambda event: event.get("text") == "Buy milk.")
+
+    assert (part["role"], part["text"], part["final"]) == ("user", "1 words", False)
+    assert part["talkEvent"]["type"] == "transcript.delta"
+    assert "final" not in part["talkEvent"]
+    assert (whole["text"], whole["talkEvent"]["turnId"]) == ("Is it raining?", part["talkEvent"]["turnId"])
+    assert (dictated["text"], dictated["talkEvent"]["type"]) == ("1 words", "transcript.delta")
+    assert (written["type"], written["final"]) == ("transcript", True)
+    assert ears.eager == [True, True]
+
+
+async def test_the_timeline_shows_how_long_each_stage_of_a_talk_took(
+    home: VoiceHome, openai_server: OpenAIServer
+) -> None:
+    openai_server.queue("It is dry.")
+    home.ears.hears.append("Is it raining?")
+    async with connected(home) as phone:
+        session = await begin(home, phone)
+        await say(phone, session["sessionId"])
+        await told(home, phone, of("audioDone"))
+        (turn,) = home.voice.turns.all("talk")
+        await home.history.read(lambda connection: None, None)  # behind what waits to be written
+        whole = await asked(phone, "timeline.get", id=f"run.{turn.run_id}")
+
+    lanes = {each["label"]: each["durationMs"] for each in whole["lanes"]}
+    assert turn.outcome == "answered"
+    assert lanes["Listening"] == turn.stages["heard"]
+    assert lanes["Speech to text"] == turn.stages["text"] - turn.stages["heard"]
+    assert lanes["Speaking"] == turn.stages["done"] - turn.stages["speech"] > 0
+    assert "Model" in lanes
+    first, last = whole["steps"][0]["title"], whole["steps"][-1]["title"]
+    assert (first, last) == (f"Heard by {turn.name}", f"Spoken by {turn.name}")
 
 
 async def test_somebody_dictates_and_nothing_answers(home: VoiceHome, openai_server: OpenAIServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import wave
@@ -12,11 +13,14 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Locator, Page, Route, expect
+from playwright.async_api import Browser, BrowserContext, Locator, Page, Route, WebSocketRoute, expect
 
+from hub.voice.contract import Sound
+from hub.voice.sound import as_wav
 from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
-from tests.servers.speech_server import SpeechServer
+from tests.servers.speech_server import SpeechServer, tone
+from tests.until import until
 from tests.web.browser import NAMES, Chromium, launched, opened
 from tests.web.conftest import CONFIGURATION, sign_in
 from tests.web.looks import ON_A_PHONE, faults
@@ -43,6 +47,7 @@ LOUD = """async (meter, frames) => {
   for (let loud = 0; loud < frames; loud += meter.value > 0.1) await new Promise(requestAnimationFrame);
 }"""
 """Waits until so many frames were drawn while somebody spoke."""
+LONG = Sound(bytes(2 * 8_000 * 200), 8_000)
 INSECURE = "() => { Object.defineProperty(globalThis, 'isSecureContext', {value: false}); }"
 
 
@@ -127,6 +132,83 @@ async def test_a_talk_is_held_with_free_hands_and_speaking_breaks_an_answer_off(
     await expect(panel).to_have_attribute("data-state", "listening")
     await page.keyboard.press("Escape")
     await expect(panel).to_be_hidden()
+
+
+class Scripted:
+    """The hub's side of a talk, of which every word is told by the test.
+
+    Attributes:
+        came: What the page sent.
+    """
+
+    def __init__(self) -> None:
+        self.came: list[dict[str, Any]] = []
+        self._socket: WebSocketRoute
+
+    def take(self, socket: WebSocketRoute) -> None:
+        self._socket = socket
+        socket.on_message(self._note)
+
+    def _note(self, message: str | bytes) -> None:
+        if isinstance(message, str) and message.startswith("{"):
+            self.came.append(json.loads(message))
+
+    def tell(self, *told: dict[str, Any], sound: bytes | None = None) -> None:
+        for each in told:
+            self._socket.send(json.dumps(each))
+        if sound is not None:
+            self._socket.send(sound)
+
+    async def heard(self) -> dict[str, Any]:
+        """Return how much the page says that was heard."""
+        await until(lambda: [each for each in self.came if each["t"] == "heard"])
+        return next(each for each in reversed(self.came) if each["t"] == "heard")
+
+
+async def test_words_are_shown_while_they_are_heard_and_an_answer_is_paused_for_them(page: Page) -> None:
+    hub = Scripted()
+    await page.route_web_socket("**/talk", hub.take)
+    await page.get_by_role("button", name="Talk").click()
+    panel = page.get_by_role("dialog", name="Talk")
+    await until(lambda: {"t": "free", "on": True} in hub.came)
+    you, answer = panel.locator(".talk-you"), panel.locator(".talk-answer")
+    colour = "each => getComputedStyle(each).color"
+
+    hub.tell({"t": "state", "state": "listening"}, {"t": "hearing", "on": True}, {"t": "words", "text": "打开厨房"})
+    await expect(you).to_have_text("打开厨房")
+    await expect(panel).to_have_attribute("data-state", "hearing")
+    quiet = await you.evaluate(colour)
+    assert await faults(page) == []
+    hub.tell(
+        {"t": "words", "text": "打开厨房的灯"}, {"t": "hearing", "on": False}, {"t": "heard", "text": "打开厨房的灯。"}
+    )
+    await expect(you).to_have_text("打开厨房的灯。")
+    assert await you.evaluate(colour) != quiet
+
+    hub.tell({"t": "said", "n": 1, "text": "The light is on.", "sound": True}, sound=as_wav(LONG))
+    await expect(panel).to_have_attribute("data-state", "speaking")
+    for _ in range(2):  # it is paused again after it went on
+        hub.came.clear()
+        hub.tell({"t": "pause"}, {"t": "hearing", "on": True}, {"t": "words", "text": "Well"})
+        heard = await hub.heard()
+        assert (heard["n"], 0.0 <= heard["part"] < 1.0) == (1, True)
+        await expect(panel).to_have_attribute("data-state", "hearing")
+        await expect(you).to_have_text("Well")
+        await expect(answer).to_be_hidden()
+        hub.tell({"t": "hearing", "on": False}, {"t": "silence"})
+        await expect(panel).to_have_attribute("data-state", "thinking")
+        await expect(you).to_have_text("打开厨房的灯。")
+        hub.tell({"t": "resume"})
+        await expect(panel).to_have_attribute("data-state", "speaking")
+        await expect(answer).to_have_text("The light is on.")
+
+    hub.tell({"t": "pause"}, {"t": "said", "n": 2, "text": "And?", "sound": True}, sound=tone(0.1))
+    hub.tell({"t": "hush"}, {"t": "heard", "text": "Stop"}, {"t": "state", "state": "listening"})
+    await expect(panel).to_have_attribute("data-state", "listening")
+    await expect(you).to_have_text("Stop")
+    hub.tell({"t": "said", "n": 3, "text": "I am silent.", "sound": True}, sound=tone(0.1))
+    await until(lambda: {"t": "played", "n": 3} in hub.came)
+    assert [each["n"] for each in hub.came if each["t"] == "played"] == [3]
 
 
 async def test_the_space_bar_is_held_to_talk_and_a_tap_ends_what_is_said(
