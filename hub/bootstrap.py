@@ -29,7 +29,7 @@ from hub.security.redaction import RedactingFilter, Redactor
 from hub.storage.files import remove_unfinished
 from hub.storage.homedir import Home, restrict_umask
 from hub.storage.instance_lock import AlreadyRunning, InstanceLock
-from hub.update.record import EXIT_UPDATE
+from hub.update.record import EXIT_AGAIN
 from web.dashboard import Dashboard
 
 _log = logging.getLogger(__name__)
@@ -41,6 +41,8 @@ GC_THRESHOLD = 10_000
 """Objects made and not yet freed before cycles are looked for: the messages of a busy moment hold a few thousand."""
 EXIT_OK = 0
 EXIT_FAILED = 1
+ELSEWHERE = frozenset({"HOME_OWNED", "OWNERSHIP_LOST"})
+"""Codes of errors that mean that another hub has the home; this one may be started again, until it is free."""
 STOP_LIMIT_S = 9.0
 """After this long the process ends, however far the stop has come."""
 LEFTOVERS_LIMIT_S = 1.0
@@ -105,7 +107,9 @@ def run(options: StartOptions) -> int:
         seed(home)
         code = asyncio.run(_live(options, home, lock, _Environment(redactor, log, deadline)))
     except HubError as error:
-        _say(f"The hub cannot start: {error.message}")
+        _say(error.message if error.code == "OWNERSHIP_LOST" else f"The hub cannot start: {error.message}")
+        if error.code in ELSEWHERE:
+            return EXIT_AGAIN
         _note_failure(home, error.message)
         return EXIT_FAILED
     except Exception as error:
@@ -114,7 +118,7 @@ def run(options: StartOptions) -> int:
     finally:
         lock.release()
         deadline.clear()
-    return _start_version() if code == EXIT_UPDATE else code
+    return _start_version() if code is None else code
 
 
 def _allow_files() -> None:
@@ -157,14 +161,28 @@ class _Environment(Struct, frozen=True):
     deadline: _Deadline
 
 
-async def _live(options: StartOptions, home: Home, lock: InstanceLock, environment: _Environment) -> int:
-    """Run hubs one after another until a stop is requested; leaving recovery mode starts a new one."""
+async def _live(options: StartOptions, home: Home, lock: InstanceLock, environment: _Environment) -> int | None:
+    """Run hubs one after another until a stop is requested; leaving recovery mode starts a new one.
+
+    Returns:
+        The exit code; None when another version is to be started.
+
+    Raises:
+        HubError: It could not start, or another hub has taken the home over.
+    """
     stopping = asyncio.Event()
+    lost: list[HubError] = []
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         if not stopping.is_set():
             environment.deadline.set(STOP_LIMIT_S, EXIT_FAILED)
+        stopping.set()
+
+    def lose(error: HubError) -> None:
+        if not stopping.is_set():
+            environment.deadline.set(STOP_LIMIT_S, EXIT_AGAIN)
+            lost.append(error)
         stopping.set()
 
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -173,7 +191,7 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
     while True:
         _finish_restore(home)
         if _is_switching(home):
-            return EXIT_UPDATE
+            return None
         hub = Hub(
             home,
             redactor=environment.redactor,
@@ -182,7 +200,10 @@ async def _live(options: StartOptions, home: Home, lock: InstanceLock, environme
             clock=options.clock,
             log=environment.log,
         )
-        ending, at = await run_one(hub, lock, stopping, options, stop)
+        ending, at = await run_one(hub, lock, stopping, options, stop, lose)
+        if lost:
+            environment.deadline.set(LEFTOVERS_LIMIT_S, EXIT_AGAIN)
+            raise lost[0]
         if ending is _Ending.STOP:
             environment.deadline.set(LEFTOVERS_LIMIT_S, EXIT_OK)
             return EXIT_OK
@@ -226,7 +247,7 @@ def _start_version() -> int:
 
     logging.shutdown()
     if os.environ.get(LAUNCHER) == str(os.getppid()):
-        return EXIT_UPDATE  # it goes on from the record, so that the next update adds no other process
+        return EXIT_AGAIN  # it goes on from the record, so that the next update adds no other process
     python = base_environment() / "bin/python"
     try:
         execute(python, sys.argv[1:])
@@ -236,7 +257,12 @@ def _start_version() -> int:
 
 
 async def run_one(
-    hub: Hub, lock: InstanceLock, stopping: asyncio.Event, options: StartOptions, stop: Callable[[], None]
+    hub: Hub,
+    lock: InstanceLock,
+    stopping: asyncio.Event,
+    options: StartOptions,
+    stop: Callable[[], None],
+    lose: Callable[[HubError], None],
 ) -> tuple[_Ending, int]:
     """Run one hub with its dashboard until it stops or must be replaced; return which, and its port.
 
@@ -244,6 +270,7 @@ async def run_one(
         lock: Held; it records the hub's address.
         stopping: Set to end it.
         stop: Sets it, for services of the hub.
+        lose: Sets it, with the reason, when another hub has taken the home over.
     """
     restart = asyncio.Event()
     dashboard: Dashboard | None = None
@@ -259,7 +286,7 @@ async def run_one(
 
     try:
         stages = [Stage("dashboard", open_dashboard, close_dashboard)]
-        await hub.start(on_restart=restart.set, on_stop=stop, before_open=stages)
+        await hub.start(on_restart=restart.set, on_stop=stop, on_lost=lose, before_open=stages)
         host, port = hub.gateway.address
         lock.update(host, port, tls=hub.gateway.settings.tls is not None)
         # What was built at start stays; looking through it again at each collection would cost every message.

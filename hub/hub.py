@@ -84,7 +84,7 @@ class Hub(Lifecycle):
         gateway = GatewayComponent(base, people=people, host=host, port=port)
         self.gateway, self.opening = gateway.gateway, gateway.opening
         self.pages = PageTable(self.gateway.routes)
-        storage = StorageComponent(base, self._restart)
+        storage = StorageComponent(base, self._lose)
         self.db, self.history = storage.db, storage.history
         tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
         self.approvals, self.services, self.tools = tools.approvals, tools.services, tools.tools

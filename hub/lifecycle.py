@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from hub.config.store import ReloadResult
 from hub.core.component import Component, apply_to, stages_of
+from hub.core.errors import HubError
 from hub.core.stages import Stage, Stages
 from hub.foundation import Foundation
 
@@ -18,7 +19,7 @@ EVENT_STOPPING = "hub_stopping"
 STOP_LIMIT_S = 1.0
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     """Default callback: do nothing."""
 
 
@@ -39,6 +40,7 @@ class Lifecycle:
         self.version = version
         self._on_restart: Callable[[], None] = _nothing
         self._on_stop: Callable[[], None] = _nothing
+        self._on_lost: Callable[[HubError], None] = _nothing
         self._applying = asyncio.Lock()
         self._stages = Stages([])
 
@@ -62,6 +64,7 @@ class Lifecycle:
         *,
         on_restart: Callable[[], None] = _nothing,
         on_stop: Callable[[], None] = _nothing,
+        on_lost: Callable[[HubError], None] = _nothing,
         before_open: Sequence[Stage] = (),
     ) -> None:
         """Bring everything up, in order; the gateway answers health from the first moment on.
@@ -70,12 +73,13 @@ class Lifecycle:
             on_restart: Called when a new hub should take this one's place: the configuration is good again, or a
                 service asks for it.
             on_stop: Called when a service asks for the end of the process.
+            on_lost: Called with the reason when another hub has taken the home over.
             before_open: Further stages, after all components and before the gateway opens.
 
         Raises:
             HubError: A part could not be started; call `stop`.
         """
-        self._on_restart, self._on_stop = on_restart, on_stop
+        self._on_restart, self._on_stop, self._on_lost = on_restart, on_stop, on_lost
         self._stages = Stages([*self.stages(), *before_open, self.opening()])
         await self._stages.start()
         self._base.bus.fire(EVENT_STARTED, {"version": self.version, "recovery": self.recovery})
@@ -113,3 +117,6 @@ class Lifecycle:
 
     def _end(self) -> None:
         self._on_stop()
+
+    def _lose(self, error: HubError) -> None:
+        self._on_lost(error)

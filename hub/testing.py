@@ -161,7 +161,7 @@ def _live(home: Home, ready: Future[tuple[str, Stop]]) -> None:
             ready.set_result((told["address"], lambda: loop.call_soon_threadsafe(stopping.set)))
 
         options = StartOptions(home.path, port=0, on_ready=is_ready)
-        await run_one(Hub(home, port=0), lock, stopping, options, stopping.set)
+        await run_one(Hub(home, port=0), lock, stopping, options, stopping.set, lambda _: stopping.set())
 
     lock = InstanceLock(home)
     try:

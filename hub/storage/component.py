@@ -23,16 +23,16 @@ class StorageComponent(Component):
     """Both databases.
 
     Args:
-        restart: Called when another hub has taken the home over: a new start waits for it, or says so.
+        lose: Called when another hub has taken the home over: this one has to end.
     """
 
     name = "storage"
     sections = frozenset({"hub", "storage"})
     in_recovery = True
 
-    def __init__(self, base: Foundation, restart: Callable[[], None]) -> None:
+    def __init__(self, base: Foundation, lose: Callable[[HubError], None]) -> None:
         self._base = base
-        self._restart = restart
+        self._lose = lose
         self.db = self._make_database()
         base.home.documents = self.db.documents
         self.history = HistoryStore(
@@ -88,7 +88,7 @@ class StorageComponent(Component):
         title = phrase("The hub database cannot be reached")
         self._base.repairs.raise_("storage", "hub_db", title, error.message, severity=Severity.CRITICAL)
         if not error.retryable:  # it is another hub's now
-            self._restart()
+            self._lose(error)
 
     def _report_damage(self) -> None:
         self._base.repairs.raise_(

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import NoReturn
 
 from hub.update.record import (
-    EXIT_UPDATE,
+    EXIT_AGAIN,
     LAUNCHER,
     UpdateState,
     base_environment,
@@ -81,10 +81,10 @@ def try_out(home: Path, python: Path, arguments: Sequence[str], *, limit_s: floa
         code, hangs, was_stopped = _watch(home, _command(python, arguments), limit_s)
         now = read_record(home)
         if now is None or now.state is not UpdateState.TRYING or now.version != record.version:
-            if code == EXIT_UPDATE and not was_stopped:
+            if code == EXIT_AGAIN and not was_stopped:
                 return
             sys.exit(_exit_code(code))  # found good, and has ended since
-        if was_stopped:
+        if was_stopped or code == EXIT_AGAIN:  # another hub has the home, for which the version is not to blame
             write_record(home, replace(now, starts=record.starts))
             sys.exit(_exit_code(code))
         if hangs:

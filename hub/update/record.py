@@ -24,8 +24,8 @@ VERSIONS = "versions"
 """In the environment that Homarus was installed into: a folder for each further version."""
 WHOLE = "whole"
 """In the folder of a version, once it is prepared."""
-EXIT_UPDATE = 75
-"""The exit code of a hub that another version is to be started after."""
+EXIT_AGAIN = 75
+"""The exit code of a hub that is to be started again: in the version of the record, or as another hub has its home."""
 LAUNCHER = "HOMARUS_LAUNCHER"
 """The variable by which a version on trial knows the process that watches it."""
 

@@ -99,6 +99,16 @@ def test_a_kept_version_that_updates_leaves_its_process_to_the_next(home: Path, 
     assert read_record(home) == UpdateRecord("99.2", "99.1", UpdateState.TRYING, problems=("a b",))
 
 
+def test_a_home_that_another_hub_has_is_no_failure(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        try_out(home, prepared(tmp_path, "99.1", "exit 75"), START)
+
+    assert ended.value.code == 75
+    record = read_record(home)
+    assert record is not None
+    assert (record.state, record.starts) == (UpdateState.TRYING, 0)
+
+
 def test_when_the_launcher_was_killed_the_next_one_counts_on(home: Path, tmp_path: Path) -> None:
     write_record(home, UpdateRecord("99.1", "99.0", UpdateState.TRYING, starts=2))
     python = prepared(tmp_path, "99.1", f"touch {tmp_path}/started")

@@ -28,7 +28,7 @@ class UnusableDatabase(StorageError):
 class HomeOwned(HubError):
     """Another hub owns the home in this database."""
 
-    code = "ALREADY_RUNNING"
+    code = "HOME_OWNED"
     http_status = 409
 
 
