@@ -174,4 +174,14 @@ def _engines_exist(config: Mapping[str, Any], report: CheckReport) -> None:
             report.error(keys, phrase("there is no engine {name} for {what}", name=name, what=what), hint)
 
 
-CROSS_CHECKS: Mapping[str, CrossCheck] = {"memory engines": _engines_exist}
+def _transcripts_are_files(config: Mapping[str, Any], report: CheckReport) -> None:
+    """Report that conversations are to be searched by the memory where their transcripts are rows."""
+    if (config.get("memory") or {}).get("transcripts") and (config.get("storage") or {}).get("postgresql"):
+        told = phrase("the memory cannot search conversations that are in PostgreSQL (storage: postgresql)")
+        report.error(("memory", "transcripts"), told, phrase("take it out; search in conversations finds them"))
+
+
+CROSS_CHECKS: Mapping[str, CrossCheck] = {
+    "memory engines": _engines_exist,
+    "memory of conversations": _transcripts_are_files,
+}

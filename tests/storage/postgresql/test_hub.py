@@ -80,6 +80,21 @@ def test_an_address_alone_is_that_of_the_home_called_home() -> None:
     assert STORAGE_SCHEMA({"postgresql": "postgresql://x"})["postgresql"]["home"] == "home"
 
 
+@pytest.mark.parametrize(
+    ("storage", "told"),
+    [("{}", []), ("{postgresql: 'postgresql://x'}", ["the memory cannot search conversations that are in PostgreSQL"])],
+)
+def test_a_memory_that_searches_conversations_needs_them_as_files(
+    tmp_path: Path, storage: str, told: list[str]
+) -> None:
+    (tmp_path / "configuration.yaml").write_text(f"storage: {storage}\nmemory: {{transcripts: true}}\n")
+
+    errors = check_home(tmp_path).errors
+
+    assert [error.message.partition(" (")[0] for error in errors] == told
+    assert [error.hint for error in errors] == ["take it out; search in conversations finds them"][: len(told)]
+
+
 def test_the_password_is_kept_out_of_logs(tmp_path: Path) -> None:
     hidden: list[Secret | str] = []
 
