@@ -118,11 +118,13 @@ class BackupSettings(Struct, frozen=True):
     Attributes:
         config: The validated section.
         home_name: The home's name.
+        rows_elsewhere: Whether `storage:` names a database.
     """
 
     config: Mapping[str, Any]
     home_name: str
     zone: tzinfo
+    rows_elsewhere: bool = False
 
     @property
     def passphrase(self) -> str:
@@ -352,6 +354,7 @@ class Backups:
             work.began_ms,
             settings.passphrase,
             bool(settings.config["history"]),
+            settings.rows_elsewhere,
         )
         made = await self._run("create", work, options=options)
         left_out: dict[str, int] = {}

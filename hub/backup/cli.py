@@ -327,7 +327,9 @@ def use_backups(home: Path, act: Callable[[Backups], Awaitable[T]], *, folder: s
 
     async def run() -> Any:
         egress = Egress(lambda: network["allow_private"])
-        settings = BackupSettings(section, str(hub["name"]), ZoneInfo(str(hub["time_zone"])))
+        settings = BackupSettings(
+            section, str(hub["name"]), ZoneInfo(str(hub["time_zone"])), bool(config.or_default("storage"))
+        )
         shown = _Progress(quiet=as_json)
         backups = Backups(Home(home), lambda: settings, egress=egress, clock=Clock(), changed=lambda: shown(backups))
         try:
@@ -414,6 +416,8 @@ def _left_out(left_out: Mapping[str, int]) -> str:
         "unreadable": "files that cannot be read",
         "gone": "files that were deleted meanwhile",
         "chosen": "the history",
+        "elsewhere": "conversations, messages and sign-ins, which are in PostgreSQL: back that up with pg_dump, see "
+        "docs/backup.md",
     }
     told = "; ".join(f"{words.get(why, why)} ({count})" for why, count in sorted(left_out.items()))
     return f"Left out: {told}." if told else "Nothing was left out."

@@ -30,7 +30,7 @@ _REBUILT = frozenset({f"{STORAGE}/memory", f"{STORAGE}/conversations.db", f"{STO
 _CACHES = frozenset(
     {"__pycache__", ".cache", "Cache", "Code Cache", "GPUCache", "ShaderCache", "GrShaderCache", "GraphiteDawnCache"}
 )
-_SIDES = ("-wal", "-shm", "-journal")
+SIDES = ("-wal", "-shm", "-journal")
 _SET_ASIDE = (".damaged-", ".db.version-", ".json.version-")
 _TEMPORARY = ".homarus-"
 
@@ -55,6 +55,8 @@ class Why(StrEnum):
     """It was deleted while the backup was made."""
     CHOSEN = "chosen"
     """The configuration leaves it out."""
+    ELSEWHERE = "elsewhere"
+    """The rows of the home, which are in the database that `storage:` names, and not in a file."""
 
 
 class Kind(StrEnum):
@@ -131,7 +133,7 @@ def _leads_elsewhere(entry: os.DirEntry[str]) -> bool:
 
 def _why_not(path: str, name: str, beside: set[str], skipped: frozenset[str]) -> Why | None:
     if path in skipped:
-        return Why.CHOSEN if path.startswith(f"{STORAGE}/") else Why.RUNTIME
+        return Why.CHOSEN if path == HISTORY_DB else Why.RUNTIME
     if name.startswith(_TEMPORARY):
         return Why.RUNTIME
     if not is_safe_name(name):
@@ -143,7 +145,7 @@ def _why_not(path: str, name: str, beside: set[str], skipped: frozenset[str]) ->
     top = path.split("/")[1]
     if path.count("/") == 1 and (top in OWN or top in RUNTIME or top.startswith(REPLACED)):
         return Why.RUNTIME
-    base = next((name.removesuffix(each) for each in _SIDES if name.endswith(each)), None)
+    base = next((name.removesuffix(each) for each in SIDES if name.endswith(each)), None)
     if base is not None and base in beside:
         return Why.RUNTIME
     if path in _REBUILT:

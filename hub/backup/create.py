@@ -24,6 +24,7 @@ from hub.backup.contents import (
     FOLDER,
     HISTORY_DB,
     HUB_DB,
+    SIDES,
     STORAGE,
     HomeFile,
     Kind,
@@ -89,7 +90,7 @@ def create_backup(home: Home, options: CreateOptions, progress: Progress = lambd
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _snapshots(home) as snapshots, _partial(folder) as (partial, file):
             hashed = _HashedFile(file)
-            archive = _Archive(hashed, options, _Copies(home, snapshots), progress)
+            archive = _Archive(hashed, options, _Copies(home, snapshots, has_rows=not options.rows_elsewhere), progress)
             manifest = archive.write(home)
             file.flush()
             os.fsync(file.fileno())
@@ -157,14 +158,14 @@ class _HashedFile:
 class _Copies:
     """Copies one file after another out of a home that changes meanwhile."""
 
-    def __init__(self, home: Home, snapshots: Path) -> None:
+    def __init__(self, home: Home, snapshots: Path, *, has_rows: bool) -> None:
         self._home = home
         self._snapshots = snapshots
-        self._hub = self._snapshot(HUB_DB) if home.hub_db.exists() else None
+        self._hub = self._snapshot(HUB_DB) if has_rows and home.hub_db.exists() else None
 
     def facts(self) -> tuple[dict[str, int], dict[str, int]]:
         """Return the schema version of the hub database by its name, and counts of its content."""
-        if self._hub is None:  # a home that was never started
+        if self._hub is None:  # a home that was never started, or whose rows are elsewhere
             return {}, {}
         version, counts = read_copy(self._hub, _counted)
         return {"hub.db": version}, counts
@@ -239,6 +240,9 @@ class _Archive:
     def _skipped(self, home: Home) -> Collection[str]:
         own = path_in_home(home, Path(self._options.folder))
         skipped = {FOLDER, *([own] if own is not None else [])}
+        if self._options.rows_elsewhere:  # a file from before the home moved there says nothing of it now
+            skipped |= {HUB_DB, *(f"{HUB_DB}{side}" for side in SIDES)}
+            self._left_out.append(LeftOut(HUB_DB, Why.ELSEWHERE))
         return skipped if self._options.history else {*skipped, HISTORY_DB}
 
     def _come_meanwhile(self, home: Home, skipped: Collection[str], seen: set[str]) -> None:

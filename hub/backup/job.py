@@ -23,6 +23,7 @@ class CreateOptions(Struct, frozen=True):
         now_ms: Milliseconds since the epoch.
         passphrase: Encrypts the archive; empty for none.
         history: Whether the history of events and usage is in it.
+        rows_elsewhere: Whether the home's rows are in a database that has backups of its own.
     """
 
     folder: str
@@ -31,6 +32,7 @@ class CreateOptions(Struct, frozen=True):
     now_ms: int
     passphrase: str = ""
     history: bool = True
+    rows_elsewhere: bool = False
 
 
 class BackupJob(Struct, frozen=True):

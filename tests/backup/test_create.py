@@ -173,3 +173,15 @@ def test_a_kill_in_the_middle_leaves_no_half_backup(tmp_path: Path, steps: int) 
     verify_archive(path)
     assert [each.name for each in path.parent.iterdir() if not each.name.startswith("homarus-")] == []
     assert rows(home, "SELECT id, state FROM outbox") == before
+
+
+def test_rows_that_are_in_another_database_are_named_and_an_old_file_of_them_is_not_in_it(tmp_path: Path) -> None:
+    home = made_home(tmp_path / "home")
+
+    path, made = back_up(home, rows_elsewhere=True)
+
+    with open_archive(path) as archive:
+        head = archive.head
+    assert not any(name.startswith(".storage/hub.db") for name in contents(path))
+    assert (".storage/hub.db", "elsewhere") in {(each.path, each.why.value) for each in made.left_out}
+    assert (head.schemas, set(head.counts)) == ({}, {"workspace"})

@@ -69,8 +69,8 @@ class PostgresqlServer:
             self.execute(f"CREATE USER locked PASSWORD '{PASSWORD}'")
         return self
 
-    def _run(self, program: str, *arguments: str) -> None:
-        command = (_program(program), "-D", str(self._data), "-U", OWNER, *arguments)
+    def _run(self, name: str, *arguments: str) -> None:
+        command = (program(name), "-D", str(self._data), "-U", OWNER, *arguments)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/", **self._user)  # type: ignore[call-overload]
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -81,9 +81,9 @@ class PostgresqlServer:
         """Start it, unless it runs, and wait until it lets somebody in."""
         if self._process is not None:
             return
-        program = (_program("postgres"), "-D", str(self._data))
+        command = (program("postgres"), "-D", str(self._data))
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(program, stdout=log, stderr=log, cwd="/", **self._user)  # type: ignore[call-overload]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **self._user)  # type: ignore[call-overload]
         end = time.monotonic() + START_LIMIT_S
         while time.monotonic() < end and self._process.poll() is None:
             with suppress(psycopg.OperationalError):
@@ -150,7 +150,8 @@ class PostgresqlServer:
         return name
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
+    """Return the path of a program of the server."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
     program = str(found[-1]) if found else shutil.which(name)
     assert program is not None, "PostgreSQL is not installed: script/system-package postgresql 'try the database'"
