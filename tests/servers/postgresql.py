@@ -42,13 +42,12 @@ class PostgresqlServer:
 
     Args:
         primary: The server whose standby it is, until it is promoted.
-        data: Where it keeps its data; a folder of its own, which is in memory.
     """
 
-    def __init__(self, primary: PostgresqlServer | None = None, data: Path | None = None) -> None:
+    def __init__(self, primary: PostgresqlServer | None = None) -> None:
         self._primary = primary
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
-        self._data = data or self.folder / "data"
+        self._data = self.folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
         # The server refuses to run as root.

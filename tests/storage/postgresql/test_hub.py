@@ -14,13 +14,20 @@ from hub.doctor.examination import CheckResult, examine
 from hub.sections import needed_domains
 from hub.storage.doctor import DATABASES
 from hub.storage.homedir import Home
+from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.opening import make_database, read_meta
 from hub.storage.postgresql.database import PostgresqlDatabase
+from hub.storage.postgresql.session import Session, Target
+from hub.storage.postgresql.tables import prepare
 from hub.storage.schema import STORAGE_SCHEMA
 from tests.doctor.conftest import nobody
 from tests.hub_fixture import HubFixture
+from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.postgresql import OWNER, PASSWORD, PostgresqlServer
+
+TABLES = """SELECT relname, relnamespace::regnamespace, reltuples, xmin FROM pg_class
+    WHERE relnamespace IN ('public'::regnamespace, to_regnamespace('homarus'), to_regnamespace('homarus_home'))"""
 
 
 @pytest.fixture
@@ -103,3 +110,37 @@ def test_the_password_is_kept_out_of_logs(tmp_path: Path) -> None:
 
     assert hidden == [PASSWORD]
     assert PASSWORD not in repr(section)
+
+
+@pytest.mark.parametrize(
+    ("done", "told"),
+    [
+        ("CREATE TABLE oc_users(uid TEXT)", "belongs to another program: it has the tables oc_users"),
+        ("UPDATE homarus.schema_version SET version = 999", "was written by a newer Homarus"),
+        ("ALTER DATABASE {name} SET default_transaction_read_only = on", "only reads"),
+        ("DROP TABLE homarus.outbox CASCADE", "lost the tables outbox"),
+    ],
+    ids=["of another program", "newer", "read-only", "a table lost"],
+)
+def test_a_hub_does_not_start_on_a_database_that_it_cannot_use(
+    tmp_path: Path, server: PostgresqlServer, name: str, done: str, told: str
+) -> None:
+    """The command says why, and neither the database nor the home's files are changed."""
+    if "homarus." in done:
+        with Session(Target.from_url(server.url(name), "elm")).connection as connection:
+            prepare(connection, HUB_MIGRATIONS, "it")
+    server.execute(done.format(name=name), name)
+    tables = server.execute(TABLES, name)
+    hub = HubProcess(tmp_path / "home")
+    hub.home.mkdir(mode=0o700)
+    text = f"# mine\nstorage: {{postgresql: '{server.url(name)}'}}\n"
+    (hub.home / "configuration.yaml").write_text(text)
+
+    hub.start(wait=False)
+
+    assert hub.ended() != 0
+    assert told in hub.log.read_text()
+    assert "Traceback" not in hub.log.read_text()
+    assert (hub.home / "configuration.yaml").read_text() == text
+    assert not (hub.home / ".storage" / "hub.db").exists()
+    assert server.execute(TABLES, name) == tables

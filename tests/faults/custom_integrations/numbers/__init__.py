@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from hub.core.errors import HubError
 from hub.host import IntegrationHost
 from hub.messaging.access.access import AccessPolicy, DmPolicy
 from hub.messaging.contract import (
@@ -21,6 +22,7 @@ from hub.messaging.contract import (
 
 ACCOUNTS = {"a": True, "b": True, "c": False, "d": False}
 SENT_LIMIT_S = 60.0
+AGAIN_S = 0.2
 
 
 async def setup(host: IntegrationHost, config: Mapping[str, Any]) -> None:
@@ -78,8 +80,18 @@ class Numbers:
             message = InboundMessage(
                 Address(self.name, peer, self.account), told["id"], f"numbers:user:{peer}", told["text"]
             )
-            await receive(message)
+            await self._hand_over(message, receive)
             self._write({"ack": told["id"]})
+
+    async def _hand_over(self, message: InboundMessage, receive: Receiver) -> None:
+        """Offer a message until it is taken, and none behind it before."""
+        while True:
+            try:
+                await receive(message)
+            except HubError:
+                await asyncio.sleep(AGAIN_S)
+            else:
+                return
 
     def _write(self, told: Mapping[str, Any]) -> None:
         self._writer.write(json.dumps(told).encode() + b"\n")
