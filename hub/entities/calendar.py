@@ -5,18 +5,35 @@ Source: the documentation of this domain of Home Assistant, and the answers of i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 from hub.core.errors import InvalidRequest
 from hub.core.phrases import phrase
-from hub.core.schema import All, Described, Invalid, Length, Optional, Range, Required, duration, integer, show, string
+from hub.core.schema import (
+    All,
+    AnyOf,
+    Described,
+    In,
+    Invalid,
+    Length,
+    Optional,
+    Range,
+    Required,
+    duration,
+    integer,
+    show,
+    string,
+)
 
 EVENT_CHANGED = "calendar_changed"
 """Fired when the events of a calendar entity have changed; data: `entity_id`."""
-CREATE_EVENT = 1
-"""In `supported_features`: events can be added."""
+CREATE_EVENT, DELETE_EVENT, UPDATE_EVENT = 1, 2, 4
+"""In `supported_features`: events can be added, removed and changed."""
+FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
+THIS_AND_FUTURE = "THISANDFUTURE"
 _TEXT = All(string, Length(max=2_000))
 
 
@@ -40,6 +57,18 @@ def moment(value: Any) -> datetime:
         raise Invalid(phrase("expected a moment such as 2026-11-30 15:30:00, got {value}", value=show(value))) from None
 
 
+def recurrence(value: Any) -> str:
+    """Accept a rule such as FREQ=WEEKLY;BYDAY=MO (RFC 5545), at most once a day."""
+    text = string(value).strip().removeprefix("RRULE:")
+    parts = dict(each.partition("=")[::2] for each in text.upper().split(";") if each)
+    if not _RULE.fullmatch(text) or parts.get("FREQ") not in FREQUENCIES or {"COUNT", "UNTIL"} <= parts.keys():
+        what = f"FREQ={'|'.join(FREQUENCIES)};…"
+        raise Invalid(phrase("expected {what}, got {value}", what=what, value=show(value)))
+    return text
+
+
+_RULE = re.compile(r"[A-Za-z-]{1,20}=[A-Za-z0-9,+:-]{1,200}(;[A-Za-z-]{1,20}=[A-Za-z0-9,+:-]{1,200}){0,12};?")
+RULE = Described(recurrence, {"type": "string"}, "rule")
 DAY = Described(day, {"type": "string"}, "date")
 MOMENT = Described(moment, {"type": "string"}, "moment")
 
@@ -61,6 +90,22 @@ CREATE: Mapping[Any, Any] = {
         Optional("days"): _COUNT,
         Optional("weeks"): _COUNT,
     },
+    Optional("rrule", description="How it is repeated, such as FREQ=WEEKLY;BYDAY=MO."): RULE,
+}
+_WHICH: Mapping[Any, Any] = {
+    Required("uid", description="The id of the event, as get_events tells it."): All(string, Length(min=1, max=500)),
+    Optional("recurrence_id", description="Which of a repeated one; all of them without it."): AnyOf(
+        None, All(string, Length(max=40))
+    ),
+    Optional("recurrence_range", description="Whether those after it too."): AnyOf(None, "", In([THIS_AND_FUTURE])),
+}
+DELETE: Mapping[Any, Any] = _WHICH
+UPDATE: Mapping[Any, Any] = {
+    **_WHICH,
+    Optional("summary", description="What it is; stays without it, as all others."): _TEXT,
+    Optional("description", description="More about it."): _TEXT,
+    **{key: check for key, check in CREATE.items() if str(key).startswith(("start_", "end_", "location"))},
+    Optional("rrule", description="How it is repeated; empty for not at all."): AnyOf("", RULE),
 }
 
 

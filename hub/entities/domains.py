@@ -151,7 +151,12 @@ DOMAINS: Mapping[str, Services] = {
         "alarm_trigger": _CODE,
     },
     "button": {"press": _NONE},
-    "calendar": {"get_events": calendar.GET_EVENTS, "create_event": calendar.CREATE},
+    "calendar": {
+        "get_events": calendar.GET_EVENTS,
+        "create_event": calendar.CREATE,
+        "update_event": calendar.UPDATE,
+        "delete_event": calendar.DELETE,
+    },
     "camera": {
         **{f"{verb}_motion_detection": _NONE for verb in ("enable", "disable")},
         "turn_on": _NONE,

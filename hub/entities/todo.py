@@ -5,10 +5,10 @@ Source: the documentation of this domain of Home Assistant, and the answers of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,6 +30,8 @@ class TodoStatus(StrEnum):
 
 FEATURES = 1 | 2 | 4
 """In `supported_features`: items can be added, removed and changed."""
+MOVE = 8
+"""In `supported_features`: items can be moved within the list."""
 DUE_AND_DESCRIPTION = 16 | 32 | 64
 """In `supported_features`: items have a day or a moment when they are due, and a description."""
 
@@ -52,6 +54,12 @@ SERVICES: Mapping[str, Mapping[Any, Any]] = {
     },
     "remove_item": {
         Required("item", description="Items, as they are written, or their ids."): All(as_list, [string]),
+    },
+    "move_item": {
+        Required("item", description="The item, as it is written, or its id."): _SUMMARY,
+        Optional("previous_item", description="The item that it is behind then; the first place without it."): AnyOf(
+            None, _SUMMARY
+        ),
     },
     "get_items": {Optional("status", description="Only these."): All(as_list, [_STATUS])},
     "remove_completed_items": {},
@@ -105,12 +113,19 @@ def open_items(items: Iterable[TodoItem]) -> str:
     return str(sum(each.status is TodoStatus.NEEDS_ACTION for each in items))
 
 
-def commands(of: TodoList, zone: Callable[[], tzinfo], cause: Callable[[], Context | None]) -> dict[str, Command]:
+Move: TypeAlias = Callable[[TodoItem, TodoItem | None, Context], Awaitable[None]]
+"""Moves an item behind another one, or to the first place."""
+
+
+def commands(
+    of: TodoList, zone: Callable[[], tzinfo], cause: Callable[[], Context | None], move: Move | None = None
+) -> dict[str, Command]:
     """Return the commands of a list.
 
     Args:
         zone: Returns the home's time zone, for moments without one.
         cause: Returns why a command is done, while it begins.
+        move: Moves an item, where the list has an order of its own.
     """
 
     def why() -> Context:
@@ -145,7 +160,14 @@ def commands(of: TodoList, zone: Callable[[], tzinfo], cause: Callable[[], Conte
         if done := [each for each in await of.items() if each.status is TodoStatus.COMPLETED]:
             await of.remove(done, by)
 
+    async def move_item(data: Mapping[str, Any]) -> None:
+        by, known, previous = why(), await of.items(), data.get("previous_item")
+        item, after = _find(data["item"], known), None if previous is None else _find(previous, known)
+        if move is not None and item != after:
+            await move(item, after, by)
+
     return {
+        **({"move_item": move_item} if move is not None else {}),
         "add_item": add_item,
         "update_item": update_item,
         "remove_item": remove_item,

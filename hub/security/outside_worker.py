@@ -57,7 +57,7 @@ def answer(request: ReadRequest) -> ReadAnswer:
         result = getattr(importlib.import_module(module), name)(*request.arguments)
         return ReadAnswer(result=msgspec.msgpack.encode(result, enc_hook=str))
     except HubError as error:
-        return ReadAnswer(code=error.code, message=error.message)
+        return ReadAnswer(code=error.code, message=str(error.message))
     except Exception as error:  # whatever foreign content makes of a parser is an answer
         return ReadAnswer(failed=type(error).__name__)
 

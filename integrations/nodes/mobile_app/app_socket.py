@@ -33,7 +33,8 @@ HEARTBEAT_S = 55.0
 QUEUE_LIMIT = 2_048
 """Messages that wait for an app; one that does not read them is cut off."""
 SUBSCRIPTIONS_LIMIT = 64
-SLOW = frozenset({"call_service"})
+_EVENTS = "calendar/event/"
+SLOW = frozenset({"call_service", *(f"{_EVENTS}{each}" for each in ("create", "update", "delete")), "todo/item/move"})
 """What may wait for something that this very app has to do, such as confirm a notification."""
 UNDER_WAY_LIMIT = 16
 TOLD_EVENTS = frozenset(
@@ -132,6 +133,8 @@ class _Connection:
             "get_panels": _panels,
             "auth/current_user": self._user,
             "call_service": self._call,
+            **{f"{_EVENTS}{each}": self._event for each in ("create", "update", "delete")},
+            "todo/item/move": self._move,
             "subscribe_events": self._events,
             "subscribe_entities": self._entities,
             "unsubscribe_events": self._unsubscribe,
@@ -267,10 +270,30 @@ class _Connection:
         target = dict(said.get("target") or {})
         data = {**target, **(said.get("service_data") or {})}
         wants = bool(said.get("return_response"))
-        params = {"service": f"{said['domain']}.{said['service']}", "data": data, "idempotencyKey": new_id()}
-        answer = await self._host.methods.call(self._caller, "service.call", params)
+        answer = await self._do(f"{said['domain']}.{said['service']}", data)
         context = {"id": new_id(), "parent_id": None, "user_id": self._caller.authority.person}
         return {"context": context, **({"response": answer["response"]} if wants else {})}
+
+    async def _do(self, service: str, data: Json) -> Any:
+        params = {"service": service, "data": data, "idempotencyKey": new_id()}
+        return await self._host.methods.call(self._caller, "service.call", params)
+
+    async def _event(self, said: Json) -> Any:
+        """Add, change or remove an event of a calendar, as the app's calendar does."""
+        action = str(said["type"]).removeprefix(_EVENTS)
+        data = {key: said[key] for key in ("entity_id", "uid", "recurrence_id", "recurrence_range") if key in said}
+        if action != "delete":
+            event = said["event"]
+            kind = "date" if len(str(event["dtstart"])) == len("2026-11-30") else "date_time"
+            data |= {f"start_{kind}": event["dtstart"], f"end_{kind}": event["dtend"]}
+            data |= {key: event[key] for key in ("summary", "description", "location", "rrule") if event.get(key)}
+        await self._do(f"calendar.{action}_event", data)
+        return None
+
+    async def _move(self, said: Json) -> Any:
+        previous = {"previous_item": said["previous_uid"]} if said.get("previous_uid") else {}
+        await self._do("todo.move_item", {"entity_id": said["entity_id"], "item": said["uid"], **previous})
+        return None
 
     async def _events(self, said: Json) -> Any:
         id, type = said["id"], said.get("event_type")

@@ -7,12 +7,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
+
+from msgspec import to_builtins
 
 from hub.core.clock import Clock
-from hub.core.errors import HubError, Unavailable
+from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.ids import new_id
+from hub.core.phrases import phrase
 from hub.storage.files import read_bounded, write_atomic
-from integrations.tools.calendar.dav import BODY_LIMIT_BYTES, Dav, address_of
+from integrations.tools.calendar.dav import BODY_LIMIT_BYTES, CalendarObject, Dav, address_of, at_server, read_objects
+from integrations.tools.calendar.editing import EventChange, Stamp, Which, edited
 from integrations.tools.calendar.events import (
     CalendarEvent,
     by_minutes,
@@ -23,6 +28,11 @@ from integrations.tools.calendar.events import (
 
 SHOWN_LIMIT = 200
 """How many events are told at once."""
+_ONE = """<?xml version="1.0" encoding="utf-8"?>
+<C:calendar-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"><D:prop><D:getetag/><C:calendar-data/></D:prop>
+<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT"><C:prop-filter name="UID">
+<C:text-match collation="i;octet">{uid}</C:text-match></C:prop-filter></C:comp-filter></C:comp-filter></C:filter>
+</C:calendar-query>"""
 _REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <C:calendar-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"><D:prop><C:calendar-data/></D:prop>
 <C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT"><C:time-range start="{since}" end="{until}"/>
@@ -105,8 +115,11 @@ class CalendarAccounts:
         shown = sorted(events, key=lambda each: each["start"])[:SHOWN_LIMIT]
         return shown, {name: failed[name].message for name in sorted(failed)}, len(events) - len(shown)
 
-    async def add(self, name: str, event: CalendarEvent) -> None:
+    async def add(self, name: str, event: CalendarEvent, zone: str = "UTC") -> None:
         """Add an event to a calendar with an account, or to one at home.
+
+        Args:
+            zone: On whose clocks a repeated one stays at its time.
 
         Raises:
             HubError: It cannot be added.
@@ -114,14 +127,54 @@ class CalendarAccounts:
         uid, now = new_id(), self._clock.now()
         if self.is_local(name):
             async with self._writing:
-                await asyncio.to_thread(self._write, name, uid, event, now)
+                await asyncio.to_thread(self._write, name, lambda body: with_event(body, uid, event, now, zone))
         else:
             account = self._calendars[name]
             url = f"{address_of(account).rstrip('/')}/{uid}.ics"
             headers = {"Content-Type": "text/calendar; charset=utf-8", "If-None-Match": "*"}
-            await self._dav.call(f"the calendar {name}", account, "PUT", url, headers, new_event(uid, event, now))
+            await self._dav.call(f"the calendar {name}", account, "PUT", url, headers, new_event(uid, event, now, zone))
         if self.changed is not None:
             await self.changed(name)
+
+    async def edit(self, name: str, which: Which, change: EventChange | None, zone: str) -> None:
+        """Change an event of a calendar that events can be added to; without a change, remove it.
+
+        Raises:
+            HubError: It cannot be changed, or there is none.
+        """
+        stamp = Stamp(self._clock.now().isoformat(), zone, new_id())
+        if self.is_local(name):
+
+            def write(body: bytes) -> bytes:
+                return edited(body.decode(), which, change, stamp).encode()
+
+            async with self._writing:
+                await asyncio.to_thread(self._write, name, write)
+        else:
+            await self._edit_at_server(name, which, change, stamp)
+        if self.changed is not None:
+            await self.changed(name)
+
+    async def _edit_at_server(self, name: str, which: Which, change: EventChange | None, stamp: Stamp) -> None:
+        account, what = self._calendars[name], f"the calendar {name}"
+        body = await self._dav.report(what, account, _ONE.format(uid=escape(which.uid)))
+        found = await self._dav.reader.read(what, read_objects, body, returns=list[CalendarObject])
+        if not found:
+            raise NotFound(phrase("there is no event {uid} in this calendar", uid=which.uid))
+        known = found[0]
+        arguments = (
+            known.source,
+            to_builtins(which),
+            None if change is None else to_builtins(change),
+            to_builtins(stamp),
+        )
+        fresh = await self._dav.reader.read(what, edited, *arguments, returns=str)
+        url, tag = at_server(address_of(account), known.href), {"If-Match": known.etag} if known.etag else {}
+        if fresh:
+            headers = {"Content-Type": "text/calendar; charset=utf-8", **tag}
+            await self._dav.call(what, account, "PUT", url, headers, fresh.encode())
+        else:
+            await self._dav.call(what, account, "DELETE", url, tag)
 
     async def read(self, name: str, since: datetime, until: datetime, first: int | None = None) -> list[CalendarEvent]:
         """Return the events of one calendar in a range, in their order.
@@ -156,9 +209,9 @@ class CalendarAccounts:
         except FileNotFoundError:
             return b""
 
-    def _write(self, name: str, uid: str, event: CalendarEvent, now: datetime) -> None:
+    def _write(self, name: str, change: Callable[[bytes], bytes]) -> None:
         try:
-            fresh = with_event(self._body(name), uid, event, now)
+            fresh = change(self._body(name))
         except ValueError as error:
             raise Unavailable(f"the calendar {name}: {self._file(name)} is damaged: {error}") from error
         self._folder.mkdir(mode=0o700, exist_ok=True)

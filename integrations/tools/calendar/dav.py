@@ -5,6 +5,9 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
 
 from hub.core.errors import HubError, Unavailable
 from hub.security.egress import ConfiguredTarget, Egress, Fetched
@@ -71,3 +74,33 @@ class Dav:
         if not 200 <= answer.status < 300:
             raise Unavailable(f"the server of {what} answered with the status {answer.status}")
         return answer
+
+
+class CalendarObject(Struct, frozen=True):
+    """A file of a calendar or list, as the server has it."""
+
+    href: str
+    etag: str
+    source: str
+
+
+def read_objects(body: bytes) -> list[CalendarObject]:
+    """Return the files in the answer to a query."""
+    from xml.etree import ElementTree as ET
+
+    dav, caldav = "{DAV:}", "{urn:ietf:params:xml:ns:caldav}"
+    found = []
+    for response in ET.fromstring(body).iter(f"{dav}response"):  # noqa: S314
+        if source := response.findtext(f".//{caldav}calendar-data"):
+            href, etag = response.findtext(f"{dav}href") or "", response.findtext(f".//{dav}getetag") or ""
+            found.append(CalendarObject(href, etag, source))
+    return found
+
+
+def at_server(base: str, href: str) -> str:
+    """Return the address that a server means: at its own host, or at one of the same owner with the same safety."""
+    own, meant = urlsplit(base), urlsplit(urljoin(base, href))
+    owner = ".".join((own.hostname or "").split(".")[-2:])
+    if meant.scheme == own.scheme and (meant.hostname or "").endswith(f".{owner}") and not owner[-1:].isdigit():
+        return meant.geturl()
+    return own._replace(path=meant.path, query=meant.query).geturl()

@@ -9,9 +9,19 @@ from datetime import UTC, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import HubError
-from hub.entities.calendar import CREATE_EVENT, EVENT_CHANGED, asked_event, asked_span
+from hub.entities.calendar import (
+    CREATE_EVENT,
+    DELETE_EVENT,
+    EVENT_CHANGED,
+    THIS_AND_FUTURE,
+    UPDATE_EVENT,
+    asked_event,
+    asked_span,
+)
 from hub.entities.description import EntityDescription
+from hub.entities.entities import Command
 from integrations.tools.calendar.calendars import CalendarAccounts
+from integrations.tools.calendar.editing import EventChange, Which
 from integrations.tools.calendar.events import CalendarEvent, is_day
 
 if TYPE_CHECKING:
@@ -45,8 +55,13 @@ class CalendarEntity:
         self._reading = asyncio.Lock()
         self._pause: asyncio.Task[None] | None = None
         can_add = name in accounts.writable
-        commands = {"get_events": self._get_events, **({"create_event": self._create_event} if can_add else {})}
-        attributes = {"supported_features": CREATE_EVENT} if can_add else {}
+        writing: dict[str, Command] = {
+            "create_event": self._create_event,
+            "update_event": self._update_event,
+            "delete_event": self._delete_event,
+        }
+        commands: dict[str, Command] = {"get_events": self._get_events, **(writing if can_add else {})}
+        attributes = {"supported_features": CREATE_EVENT | DELETE_EVENT | UPDATE_EVENT} if can_add else {}
         description = EntityDescription("calendar", name, accounts.title(name), object_id=name, attributes=attributes)
         self._handle = host.entities.add(description, commands)
 
@@ -153,8 +168,24 @@ class CalendarEntity:
 
     async def _create_event(self, data: Mapping[str, Any]) -> None:
         start, end = asked_event(data, self._now())
-        event = CalendarEvent(start, end, data["summary"], data.get("location", ""), data["description"])
-        await self._accounts.add(self._name, event)
+        texts = data["summary"], data.get("location", ""), data["description"]
+        event = CalendarEvent(start, end, *texts, rrule=data.get("rrule", ""))
+        await self._accounts.add(self._name, event, str(self._host.time_zone))
+
+    async def _update_event(self, data: Mapping[str, Any]) -> None:
+        start, end = None, None
+        if any(key.startswith(("start_", "end_")) for key in data):
+            start, end = asked_event(data, self._now())
+        texts = {key: data.get(key) for key in ("summary", "location", "description", "rrule")}
+        await self._edit(data, EventChange(start, end, **texts))
+
+    async def _delete_event(self, data: Mapping[str, Any]) -> None:
+        await self._edit(data, None)
+
+    async def _edit(self, data: Mapping[str, Any], change: EventChange | None) -> None:
+        is_future = data.get("recurrence_range") == THIS_AND_FUTURE
+        which = Which(data["uid"], data.get("recurrence_id") or "", is_future)
+        await self._accounts.edit(self._name, which, change, str(self._host.time_zone))
 
 
 def as_payload(event: CalendarEvent) -> dict[str, str]:

@@ -6,7 +6,8 @@ Reading is done in the process for content from outside: a repetition can be mad
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -63,9 +64,15 @@ def read_events(
     found: list[CalendarEvent] = []
     for source in _sources(body):
         for calendar in icalendar.Calendar.from_ical(source, multiple=True):
-            query = recurring_ical_events.of(calendar, skip_bad_series=True)
+            query = recurring_ical_events.of(calendar, keep_recurrence_attributes=True, skip_bad_series=True)
+            series: list[Any] = calendar.walk("VEVENT")
+            rules = {
+                str(each.get("UID", "")): each["RRULE"].to_ical().decode()
+                for each in series
+                if "RRULE" in each and "RECURRENCE-ID" not in each
+            }
             between = query.between(datetime.fromisoformat(since), datetime.fromisoformat(until))
-            found += [_event(each, ZoneInfo(zone)) for each in between]
+            found += [_event(each, ZoneInfo(zone), rules) for each in between]
     begins = re.compile(search)
     found = [each for each in found if any(map(begins.match, (each.title, each.location, each.description)))]
     if first is None and len(found) > EVENTS_LIMIT:
@@ -83,7 +90,7 @@ def _sources(body: bytes) -> list[bytes | str]:
     return [each.text for each in root.iter("{urn:ietf:params:xml:ns:caldav}calendar-data") if each.text]
 
 
-def _event(source: Any, zone: ZoneInfo) -> CalendarEvent:
+def _event(source: Any, zone: ZoneInfo, rules: Mapping[str, str]) -> CalendarEvent:
     start = source["DTSTART"].dt
     end = source["DTEND"].dt if "DTEND" in source else start + source.get("DURATION", _Instant()).dt
     if not isinstance(start, datetime) and not start < end:
@@ -91,7 +98,7 @@ def _event(source: Any, zone: ZoneInfo) -> CalendarEvent:
     title, where, more, uid = (
         str(source.get(name, ""))[:TEXT_CHARS] for name in ("SUMMARY", "LOCATION", "DESCRIPTION", "UID")
     )
-    rule = source["RRULE"].to_ical().decode() if "RRULE" in source else ""
+    rule = rules.get(uid, "")
     at = source["RECURRENCE-ID"].to_ical().decode() if rule and "RECURRENCE-ID" in source else ""
     return CalendarEvent(_shown(start, zone), _shown(end, zone), title, where, more, uid, at, rule)
 
@@ -117,42 +124,45 @@ def is_day(text: str) -> bool:
     return len(text) == len("2026-01-01")
 
 
-def new_event(uid: str, event: CalendarEvent, now: datetime) -> bytes:
+def new_event(uid: str, event: CalendarEvent, now: datetime, zone: str = "UTC") -> bytes:
     """Return a calendar with one new event."""
-    return _with_event(None, uid, event, now)
+    return with_event(b"", uid, event, now, zone)
 
 
-def with_event(body: bytes, uid: str, event: CalendarEvent, now: datetime) -> bytes:
+def with_event(body: bytes, uid: str, event: CalendarEvent, now: datetime, zone: str = "UTC") -> bytes:
     """Return a calendar with a further event; one that is empty is begun.
+
+    Args:
+        zone: On whose clocks a repeated one stays at its time, in summer and winter.
 
     Raises:
         ValueError: It is not a calendar.
     """
-    return _with_event(body if body.strip() else None, uid, event, now)
-
-
-def _with_event(body: bytes | None, uid: str, event: CalendarEvent, now: datetime) -> bytes:
     import icalendar
 
     made = icalendar.Event()
     made.add("UID", uid)
     made.add("DTSTAMP", now)
-    made.add("DTSTART", _moment(event.start))
-    made.add("DTEND", _moment(event.end))
+    made.add("DTSTART", moment_in(event.start, zone if event.rrule else "UTC"))
+    made.add("DTEND", moment_in(event.end, zone if event.rrule else "UTC"))
+    if event.rrule:
+        made.add("RRULE", icalendar.vRecur.from_ical(event.rrule))
     texts = {"SUMMARY": event.title, "LOCATION": event.location, "DESCRIPTION": event.description}
     for name, text in texts.items():
         if text:
             made.add(name, text)
-    if body is not None:
+    if body.strip():
         calendar = icalendar.Calendar.from_ical(body)
     else:
         calendar = icalendar.Calendar()
         calendar.add("PRODID", "-//Homarus//EN")
         calendar.add("VERSION", "2.0")
     calendar.add_component(made)
+    if event.rrule:
+        calendar.add_missing_timezones()
     return bytes(calendar.to_ical())
 
 
-def _moment(text: str) -> date | datetime:
-    """Return a day, or a moment in UTC, so that no time zone has to be described."""
-    return date.fromisoformat(text) if is_day(text) else datetime.fromisoformat(text).astimezone(UTC)
+def moment_in(text: str, zone: str) -> date | datetime:
+    """Return a day, or a moment on the clocks of a zone."""
+    return date.fromisoformat(text) if is_day(text) else datetime.fromisoformat(text).astimezone(ZoneInfo(zone))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from hub.core.errors import Unavailable
 from hub.core.phrases import phrase
 from hub.core.secret import Secret
 from hub.core.slugs import slugify
-from integrations.tools.calendar.dav import Dav, address_of
+from integrations.tools.calendar.dav import Dav, address_of, at_server
 
 CALENDARS_LIMIT = 100
 _ASKED = """<?xml version="1.0" encoding="utf-8"?>
@@ -111,12 +111,3 @@ def read_collections(body: bytes, url: str) -> list[Collection]:
             )
         )
     return found
-
-
-def at_server(base: str, href: str) -> str:
-    """Return the address that a server means: at its own host, or at one of the same owner with the same safety."""
-    own, meant = urlsplit(base), urlsplit(urljoin(base, href))
-    owner = ".".join((own.hostname or "").split(".")[-2:])
-    if meant.scheme == own.scheme and (meant.hostname or "").endswith(f".{owner}") and not owner[-1:].isdigit():
-        return meant.geturl()
-    return own._replace(path=meant.path, query=meant.query).geturl()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -17,14 +17,18 @@ from hub.core.errors import Conflict, HubError
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.entities.description import EntityDescription
-from hub.entities.todo import DUE_AND_DESCRIPTION, FEATURES, TodoItem, TodoStatus, commands, open_items
-from integrations.tools.calendar.dav import Dav, address_of
+from hub.entities.todo import DUE_AND_DESCRIPTION, FEATURES, MOVE, TodoItem, TodoStatus, commands, open_items
+from integrations.tools.calendar.dav import Dav, address_of, at_server, read_objects
 from integrations.tools.calendar.events import TEXT_CHARS
 
 if TYPE_CHECKING:
     from hub.host import IntegrationHost
 
 TASKS_LIMIT = 500
+SORT_ORDER = "X-APPLE-SORT-ORDER"
+"""Where apps keep the place of a task: Reminders, Nextcloud, Tasks.org."""
+_EPOCH = datetime(2001, 1, 1, tzinfo=UTC)
+"""Places without it are the seconds since then, as those apps reckon."""
 RETRY_S = 60.0
 STALE_LOOKS = 4
 _REPORT = """<?xml version="1.0" encoding="utf-8"?>
@@ -40,6 +44,7 @@ class Task(Struct, frozen=True):
     href: str
     etag: str
     source: str
+    place: int = 0
 
 
 class TaskList:
@@ -56,9 +61,9 @@ class TaskList:
         self._failures = 0
         self._reading = asyncio.Lock()
         title = account.get("name") or name.replace("_", " ")
-        attributes = {"supported_features": FEATURES | DUE_AND_DESCRIPTION}
+        attributes = {"supported_features": FEATURES | DUE_AND_DESCRIPTION | MOVE}
         description = EntityDescription("todo", name, title, object_id=name, attributes=attributes)
-        made = commands(self, lambda: host.time_zone, lambda: self._handle.cause)
+        made = commands(self, lambda: host.time_zone, lambda: self._handle.cause, self.move)
         self._handle = host.entities.add(description, made)
 
     async def live(self) -> None:
@@ -102,10 +107,23 @@ class TaskList:
         await self._put(url, {"If-None-Match": "*"}, write_task("", item.as_payload(), uid, self._now()))
 
     async def update(self, item: TodoItem, cause: Context) -> None:
-        task = self._task(item)
-        arguments = task.source, item.as_payload(), item.uid, self._now()
+        await self._rewrite(self._task(item), item, None)
+        await self.look()
+
+    async def move(self, item: TodoItem, after: TodoItem | None, cause: Context) -> None:
+        tasks = list(self._tasks)
+        index = tasks.index(self._task(item))
+        others = [each.item.uid for each in tasks if each.item.uid != item.uid]
+        to = 0 if after is None else others.index(after.uid) + 1
+        for each, place in places_after_move([task.place for task in tasks], index, to).items():
+            await self._rewrite(tasks[each], tasks[each].item, place)
+        await self.look()
+
+    async def _rewrite(self, task: Task, item: TodoItem, place: int | None) -> None:
+        arguments = task.source, item.as_payload(), item.uid, self._now(), place
         fresh = await self._dav.reader.read(f"the list {self._name}", write_task, *arguments, returns=str)
-        await self._put(self._url(task), {"If-Match": task.etag} if task.etag else {}, fresh)
+        tag = {"If-Match": task.etag} if task.etag else {}
+        await self._call("PUT", self._url(task), {"Content-Type": _TYPE, **tag}, fresh.encode())
 
     async def remove(self, items: Sequence[TodoItem], cause: Context) -> None:
         for each in items:
@@ -132,8 +150,7 @@ class TaskList:
 
     def _url(self, task: Task) -> str:
         """Return the address of a task: on the server of the list, wherever it says that it is."""
-        server, path = urlsplit(address_of(self._account)), urlsplit(task.href).path
-        return urlunsplit((server.scheme, server.netloc, path, "", ""))
+        return at_server(address_of(self._account), task.href)
 
 
 def read_tasks(body: bytes, zone: str) -> list[Task]:
@@ -142,31 +159,53 @@ def read_tasks(body: bytes, zone: str) -> list[Task]:
     Args:
         zone: The home's time zone, also for moments without one.
     """
-    from xml.etree import ElementTree as ET
-
     import icalendar
 
-    dav, caldav = "{DAV:}", "{urn:ietf:params:xml:ns:caldav}"
-    found: list[tuple[str, Task]] = []
-    for response in ET.fromstring(body).iter(f"{dav}response"):  # noqa: S314
-        source = response.findtext(f".//{caldav}calendar-data") or ""
-        if not source:
-            continue
-        todos: list[Any] = icalendar.Calendar.from_ical(source).walk("VTODO")
-        for todo in todos:
-            href, etag = response.findtext(f"{dav}href") or "", response.findtext(f".//{dav}getetag") or ""
-            made = next((str(todo[name].dt) for name in ("CREATED", "DTSTAMP") if name in todo), "")
-            found.append((made, Task(_item(todo, ZoneInfo(zone)), href, etag, source)))
-    return [task for _, task in sorted(found, key=lambda each: each[0])][:TASKS_LIMIT]
+    found: list[Task] = []
+    for each in read_objects(body):
+        todos: list[Any] = icalendar.Calendar.from_ical(each.source).walk("VTODO")
+        found += [Task(_item(todo, ZoneInfo(zone)), each.href, each.etag, each.source, _place(todo)) for todo in todos]
+    return sorted(found, key=lambda each: each.place)[:TASKS_LIMIT]
 
 
-def write_task(source: str, said: Mapping[str, str], uid: str, at: str) -> str:
+def _place(todo: Any) -> int:
+    """Return where a task is in its list: as apps sort it, else by when it was made."""
+    with suppress(ValueError):
+        return int(todo.get(SORT_ORDER, ""))
+    made = next((todo[name].dt for name in ("CREATED", "DTSTAMP") if name in todo), _EPOCH)
+    return int((made - _EPOCH).total_seconds()) if isinstance(made, datetime) and made.tzinfo is not None else 0
+
+
+def places_after_move(places: Sequence[int], index: int, to: int) -> dict[int, int]:
+    """Return the new places, by their index, of those that have to change when one is moved.
+
+    Args:
+        places: Of all, in their order.
+        index: Which is moved.
+        to: Behind how many of the others it is then.
+    """
+    order = [each for each in range(len(places)) if each != index]
+    order.insert(to, index)
+    fresh: dict[int, int] = {}
+    last = places[order[1]] - 2 if to == 0 and len(order) > 1 else None
+    for each in order:
+        wanted = places[each]
+        if each == index or (last is not None and wanted <= last):
+            wanted = last + 1 if last is not None else wanted
+        if wanted != places[each]:
+            fresh[each] = wanted
+        last = wanted
+    return fresh
+
+
+def write_task(source: str, said: Mapping[str, str], uid: str, at: str, place: int | None = None) -> str:
     """Return a calendar with a task; what else the server has of it stays.
 
     Args:
         source: What the server has; empty for a new task.
         said: What the task is from now on, as services tell it.
         at: Now, in ISO 8601.
+        place: Where it is in its list from now on.
     """
     import icalendar
 
@@ -194,6 +233,9 @@ def write_task(source: str, said: Mapping[str, str], uid: str, at: str) -> str:
     ):
         if name in todo:
             del todo[name]
+    if place is not None:
+        todo.pop(SORT_ORDER, None)
+        todo.add(SORT_ORDER, str(place))
     is_done = said["status"] == TodoStatus.COMPLETED
     todo.add("DTSTAMP", now)
     todo.add("LAST-MODIFIED", now)

@@ -27,7 +27,7 @@ SCENES = {
     scene["name"]: scene["asked"]
     for scene in json.loads((Path(__file__).parent / "answers/lists_and_calendars.json").read_text())
 }
-OURS = frozenset({"uid", "supported_features", "kept_by"})
+OURS = frozenset({"uid", "supported_features", "kept_by", "recurrence_id", "rrule"})
 OWNER = Context(Authority("peer:me", person="owner", owner=True))
 ONLY = ("hub database", "registries", "helpers", "history", "integrations", "egress")
 
@@ -98,7 +98,32 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-@pytest.mark.parametrize(("name", "kind"), [("a list of things to do", Lists), ("a calendar at home", Calendars)])
+async def change_event(
+    services: ServiceRegistry, action: str, entity_id: str, of: dict[str, Any], data: dict[str, Any]
+) -> None:
+    """Add, change or remove an event; one of a series by its number."""
+    target: dict[str, Any] = {"entity_id": entity_id}
+    if of:
+        asked = {**target, "duration": {"days": 60}}
+        told: Any = await services.call("calendar", "get_events", asked, context=OWNER, wants_response=True)
+        one = [each for each in told[entity_id]["events"] if each["summary"] == of["summary"]][of.get("nth", 0)]
+        target["uid"] = one["uid"]
+        target |= {"recurrence_id": one["recurrence_id"]} if "nth" in of else {}
+        target |= {"recurrence_range": "THISANDFUTURE"} if of.get("future") else {}
+    kind = "date" if len(data.get("start", "")) == len("2026-03-02") else "date_time"
+    named = {"start": f"start_{kind}", "end": f"end_{kind}"}
+    event = {named.get(key, key): value for key, value in data.items()}
+    await services.call("calendar", f"{action}_event", {**target, **event}, context=OWNER)
+
+
+SCENES_OF: list[tuple[str, Any]] = [
+    ("a list of things to do", Lists),
+    ("a calendar at home", Calendars),
+    ("events that are repeated", Calendars),
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), SCENES_OF)
 async def test_they_answer_as_home_assistant_does(name: str, kind: Any, tmp_path: Path) -> None:
     home = kind(tmp_path)
     expected: dict[str, Any] = {}
@@ -115,6 +140,11 @@ async def test_they_answer_as_home_assistant_does(name: str, kind: Any, tmp_path
                 await home.stop()
                 home.clock.jump(seconds)
                 await home.start()
+            case ["event", action, entity_id, of, data]:
+                try:
+                    await change_event(home.services, action, entity_id, of, data)
+                except HubError:
+                    refused = True
             case [kind_of_call, service, data]:
                 domain, _, action = service.partition(".")
                 try:

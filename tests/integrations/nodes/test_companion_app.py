@@ -20,6 +20,7 @@ import pytest
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import HubError
+from hub.entities.description import EntityDescription
 from hub.gateway.component.access import AccessComponent
 from hub.nodes.shown import EVENT_ACTION, EVENT_CLEARED
 from integrations.nodes.mobile_app.app_push import CONFIRM_S
@@ -220,6 +221,45 @@ async def test_what_an_app_asks_over_its_websocket_is_answered(app: App) -> None
     app.id -= 1
     assert (await app.ask("ping"))["error"]["code"] == "id_reuse"
     assert (await app.ask("ping"))["type"] == "pong"
+    await app.ws.close()
+
+
+async def test_an_app_changes_events_of_a_calendar_and_moves_items_of_a_list(app: App) -> None:
+    done: list[tuple[str, dict[str, Any]]] = []
+
+    def command(name: str) -> Any:
+        async def run(data: Any) -> None:
+            done.append((name, {key: str(value) for key, value in data.items() if value}))
+
+        return run
+
+    names = {"calendar": ("create_event", "update_event", "delete_event"), "todo": ("move_item",)}
+    for domain, commands in names.items():
+        made = {name: command(name) for name in commands}
+        app.house.entities.add(EntityDescription(domain, domain, "Ours"), made, source="calendar")
+    await app.sign_in()
+    await app.connect()
+    which = {"entity_id": "calendar.ours", "uid": "u", "recurrence_id": "20261201", "recurrence_range": "THISANDFUTURE"}
+    event = {"dtstart": "2026-12-01", "dtend": "2026-12-02", "summary": "Bins", "rrule": "FREQ=WEEKLY"}
+
+    answers = [
+        await app.ask("calendar/event/create", entity_id="calendar.ours", event=event),
+        await app.ask("calendar/event/update", **which, event={**event, "rrule": ""}),
+        await app.ask("calendar/event/delete", **which),
+        await app.ask("todo/item/move", entity_id="todo.ours", uid="b", previous_uid="a"),
+        await app.ask("calendar/event/create", entity_id="calendar.ours", event={**event, "rrule": "FREQ=HOURLY"}),
+        await app.ask("calendar/event/delete", entity_id="calendar.ours"),
+    ]
+
+    assert [each["success"] for each in answers] == [True, True, True, True, False, False]
+    told = {"summary": "Bins", "start_date": "2026-12-01", "end_date": "2026-12-02"}
+    one = {key: value for key, value in which.items() if key != "entity_id"}
+    assert done == [
+        ("create_event", {**told, "rrule": "FREQ=WEEKLY"}),
+        ("update_event", {**one, **told}),
+        ("delete_event", one),
+        ("move_item", {"item": "b", "previous_item": "a"}),
+    ]
     await app.ws.close()
 
 

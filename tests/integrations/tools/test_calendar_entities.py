@@ -11,7 +11,8 @@ from aiohttp import web
 
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
-from hub.core.errors import InvalidRequest
+from hub.core.errors import HubError, InvalidRequest
+from integrations.tools.calendar.editing import EventChange, Stamp, Which, edited
 from integrations.tools.calendar.events import EVENTS_LIMIT, read_events
 from tests.hub_fixture import HubFixture
 from tests.integrations.tools.standing import NOON
@@ -42,6 +43,81 @@ AUTOMATION = {
     "triggers": [{"trigger": "calendar", "entity_id": "calendar.family", "offset": "-00:10:00"}],
     "actions": [{"event": "sung", "event_data": {"what": "{{ trigger.calendar_event.summary }}"}}],
 }
+
+
+STAMP = Stamp("2026-05-01T00:00:00+02:00", "Europe/Berlin", "new")
+HOLIDAYS = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:x
+BEGIN:VEVENT
+UID:swim
+DTSTART;TZID=Europe/Berlin:20260316T180000
+DTEND;TZID=Europe/Berlin:20260316T190000
+RRULE:FREQ=WEEKLY;COUNT=4
+SUMMARY:Swim
+X-COLOUR:blue
+END:VEVENT
+END:VCALENDAR"""
+
+
+def shown(source: str) -> list[str]:
+    """Return the events of a calendar in spring: the day, the hour and the title."""
+    since, until_ = "2026-03-01T00:00:00+01:00", "2026-06-01T00:00:00+02:00"
+    return [f"{each.start[5:16]} {each.title}" for each in read_events(source.encode(), since, until_, "Europe/Berlin")]
+
+
+@pytest.mark.parametrize(
+    ("which", "change", "expected"),
+    [
+        (
+            Which("swim", "20260330T180000", True),
+            EventChange("2026-03-31T17:00:00+02:00", "2026-03-31T18:00:00+02:00", "Dive"),
+            ["03-16T18:00 Swim", "03-23T18:00 Swim", "03-31T17:00 Dive", "04-07T17:00 Dive"],
+        ),
+        (
+            Which("swim", "20260316T180000", True),
+            EventChange(summary="Dive"),
+            ["03-16T18:00 Dive", "03-23T18:00 Dive", "03-30T18:00 Dive", "04-06T18:00 Dive"],
+        ),
+        (
+            Which("swim", "20260323T180000"),
+            EventChange(location="Lake", summary="Row"),
+            ["03-16T18:00 Swim", "03-23T18:00 Row", "03-30T18:00 Swim", "04-06T18:00 Swim"],
+        ),
+        (Which("swim"), EventChange(rrule=""), ["03-16T18:00 Swim"]),
+        (Which("swim", "20260330T160000Z"), None, ["03-16T18:00 Swim", "03-23T18:00 Swim", "04-06T18:00 Swim"]),
+        (Which("swim", "20260330T180000", True), None, ["03-16T18:00 Swim", "03-23T18:00 Swim"]),
+        (Which("swim", "20260316T180000", True), None, []),
+    ],
+)
+def test_a_series_one_of_it_and_what_comes_after_are_changed(
+    which: Which, change: EventChange | None, expected: list[str]
+) -> None:
+    fresh = edited(HOLIDAYS, which, change, STAMP)
+
+    assert (shown(fresh) if fresh else []) == expected
+    assert not fresh or "X-COLOUR:blue" in fresh
+
+
+def test_a_single_event_that_was_changed_is_changed_again_and_goes() -> None:
+    which = Which("swim", "20260323T180000")
+    once = edited(HOLIDAYS, which, EventChange(summary="Row"), STAMP)
+    twice = edited(once, which, EventChange(summary="Sail"), STAMP)
+
+    assert shown(twice)[1] == "03-23T18:00 Sail"
+    assert len(shown(edited(twice, which, None, STAMP))) == 3
+
+
+@pytest.mark.parametrize(
+    ("which", "why"),
+    [
+        (Which("dive"), "there is no event dive"),
+        (Which("swim", "soon"), "expected a recurrence_id"),
+    ],
+)
+def test_an_event_that_is_not_there_is_named(which: Which, why: str) -> None:
+    with pytest.raises(HubError, match=why):
+        edited(HOLIDAYS, which, None, STAMP)
 
 
 class Home:
@@ -99,7 +175,7 @@ async def test_a_calendar_is_on_during_an_event_and_shows_the_present_or_next_on
 
     assert dict(seen.attributes) == {
         "friendly_name": "The family",
-        "supported_features": 1,
+        "supported_features": 7,
         "message": "Choir",
         "all_day": False,
         "start_time": "2026-05-12 19:00:00",

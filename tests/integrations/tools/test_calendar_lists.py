@@ -14,6 +14,7 @@ from aiohttp import web
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import HubError, NotFound
+from integrations.tools.calendar.tasks import places_after_move
 from tests.hub_fixture import HubFixture
 from tests.integrations.tools.standing import NOON
 from tests.until import until
@@ -140,12 +141,48 @@ async def test_tasks_are_read_added_changed_and_removed_on_the_server(home: Home
     assert (both[1]["due"], both[1]["description"]) == ("2026-05-20", "behind\nthe shed")
     assert [(each["uid"], each["due"]) for each in done] == [("paint-1", "2026-06-02T09:00:00+02:00")]
     assert state is not None
-    assert (state.state, state.attributes["supported_features"]) == ("1", 119)
+    assert (state.state, state.attributes["supported_features"]) == ("1", 127)
     assert state.context.authority.tainted
     assert all(kept in text for kept in ("X-COLOUR:green", "BEGIN:VALARM", "PERCENT-COMPLETE:100", "STATUS:COMPLETED"))
     assert await home.call("get_items") == [
         {"summary": "Sweep", "uid": both[1]["uid"], "status": "needs_action"},
     ]
+
+
+async def test_a_task_is_moved_behind_another_and_to_the_front(home: Home) -> None:
+    for name in ("Sweep", "Mow"):
+        await home.call("add_item", item=name)
+
+    async def titles() -> list[str]:
+        return [each["summary"] for each in await home.call("get_items")]
+
+    before = await titles()
+    await home.call("move_item", item="Paint the fence", previous_item=before[1])
+    behind = await titles()
+    await home.call("move_item", item=behind[-1])
+    front = await titles()
+
+    assert before[0] == "Paint the fence"
+    assert behind == [before[1], before[0], before[2]]
+    assert front == [before[2], before[1], before[0]]
+    assert "X-COLOUR:green" in home.server.stored["/dav/chores/paint.ics"][1]
+
+
+@pytest.mark.parametrize(
+    ("places", "index", "to", "expected"),
+    [
+        ([10, 20, 30], 0, 2, {0: 31}),
+        ([10, 20, 30], 2, 0, {2: 9}),
+        ([10, 20, 30], 2, 1, {2: 11}),
+        ([1, 2, 3, 9], 3, 1, {3: 2, 1: 3, 2: 4}),
+        ([5, 5, 5], 0, 1, {0: 6, 2: 7}),
+        ([5], 0, 0, {}),
+    ],
+)
+def test_no_more_tasks_are_written_than_have_to_change_their_place(
+    places: list[int], index: int, to: int, expected: dict[int, int]
+) -> None:
+    assert places_after_move(places, index, to) == expected
 
 
 async def test_what_somebody_else_changed_meanwhile_is_not_written_over(home: Home) -> None:

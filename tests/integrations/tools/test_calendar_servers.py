@@ -14,11 +14,12 @@ from aiohttp import web
 from hub.config.check import check
 from hub.core.clock import ManualClock
 from hub.core.context import SYSTEM, Context
+from hub.core.errors import NotFound
 from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
 from hub.sections import all_sections
+from integrations.tools.calendar.dav import at_server
 from integrations.tools.calendar.entities import RETRY_S
-from integrations.tools.calendar.found import at_server
 from tests.hub_fixture import HubFixture
 from tests.integrations.tools.standing import NOON
 from tests.integrations.tools.test_calendar import PASSWORD
@@ -55,6 +56,7 @@ class Server:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
         self.fails, self.target = 0, ""
+        self.stored = '"7"', _calendar(EVENTS["Work"])
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         self.asked.append((request.method, request.path))
@@ -74,6 +76,15 @@ class Server:
                 found = [(request.path, f"<C:calendar-home-set><D:href>{url}</D:href></C:calendar-home-set>")]
             case "PROPFIND", path if path == HOME and request.headers["Depth"] == "1":
                 found = [(f"{HOME}{path}", _about(*more)) for path, *more in COLLECTIONS]
+            case "REPORT", path if "prop-filter" in (await request.read()).decode():
+                path = f"{HOME}work/one.ics"
+                tag, text = self.stored
+                found = [(path, f"<D:getetag>{tag}</D:getetag><C:calendar-data>{escape(text)}</C:calendar-data>")]
+            case "PUT" | "DELETE", path if path == f"{HOME}work/one.ics":
+                if request.headers["If-Match"] != self.stored[0]:
+                    return web.Response(status=412)
+                self.stored = "", (await request.read()).decode()
+                return web.Response(status=204)
             case "REPORT", path:
                 name = path.removeprefix(HOME).strip("/").title()
                 found = [(path, f"<C:calendar-data>{escape(_calendar(EVENTS[name]))}</C:calendar-data>")]
@@ -198,6 +209,29 @@ async def test_all_events_of_a_time_are_told_and_the_tool_knows_the_calendars(se
     assert titles == ["Birthday of Ada", "Dentist", "Bin: paper"]
     assert listed is not None
     assert [each["title"] for each in listed["events"]] == ["Meeting"]
+
+
+@pytest.mark.parametrize(
+    ("service", "more", "stored"),
+    [
+        ("update_event", {"summary": "Talk", "rrule": "FREQ=DAILY;COUNT=2"}, "SUMMARY:Talk"),
+        ("delete_event", {}, ""),
+    ],
+)
+async def test_an_event_on_a_server_is_changed_and_removed(
+    server: Server, service: str, more: dict[str, str], stored: str, tmp_path: Path
+) -> None:
+    async with home(tmp_path, server) as hub:
+        await until(lambda: hub.states.get("calendar.work") is not None)
+        data = {"entity_id": "calendar.work", "uid": "Meeting", **more}
+
+        await hub.services.call("calendar", service, data, context=Context(SYSTEM))
+
+        assert stored in server.stored[1]
+        assert bool(stored) is bool(server.stored[1])
+        server.stored = '"8"', _calendar(EVENTS["Private"])
+        with pytest.raises(NotFound):
+            await hub.services.call("calendar", service, data, context=Context(SYSTEM))
 
 
 async def test_a_server_that_is_down_is_asked_again(server: Server, tmp_path: Path) -> None:

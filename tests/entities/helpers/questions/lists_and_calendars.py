@@ -26,6 +26,17 @@ def _events(**data: Any) -> list[Any]:
     return ask("calendar.get_events", entity_id=_CALENDAR, **data)
 
 
+def _event(action: str, of: dict[str, Any] | None = None, **data: Any) -> list[Any]:
+    """A change to an event: `of` a summary, the `nth` of a series, with those in the `future` or without."""
+    return ["event", action, _CALENDAR, of or {}, data]
+
+
+def _at(day: str, first: str, last: str) -> dict[str, Any]:
+    return {"start": f"2026-{day}T{first}:00+01:00", "end": f"2026-{day}T{last}:00+01:00"}
+
+
+_ALL = _events(start_date_time="2026-03-01 00:00:00", end_date_time="2026-04-20 00:00:00")
+
 SCENES: list[dict[str, Any]] = [
     {
         "name": "a list of things to do",
@@ -128,6 +139,39 @@ SCENES: list[dict[str, Any]] = [
             _events(duration={"days": 1}, end_date_time="2026-03-09 00:00:00"),
             _events(start_date_time="2026-03-09 00:00:00", end_date_time="2026-03-08 00:00:00"),
             call("calendar.get_events", entity_id="calendar.none", duration={"days": 1}),
+        ],
+    },
+    {
+        "name": "events that are repeated",
+        "config": {},
+        "entries": {"local_calendar": {"calendar_name": "Family", "storage_key": "family"}},
+        "watch": ["calendar."],
+        "steps": [
+            _event("create", summary="Choir", rrule="FREQ=WEEKLY;COUNT=6", **_at("03-03", "19:00", "20:30")),
+            _ALL,
+            _event("delete", {"summary": "Choir", "nth": 1}),
+            _ALL,
+            _event("update", {"summary": "Choir", "nth": 2}, summary="Concert", **_at("03-25", "18:00", "21:00")),
+            _ALL,
+            _event("delete", {"summary": "Choir", "nth": 3, "future": True}),
+            _ALL,
+            _event("create", summary="Bins", rrule="FREQ=DAILY;INTERVAL=7", start="2026-03-05", end="2026-03-06"),
+            _event("delete", {"summary": "Bins", "nth": 2}),
+            _ALL,
+            _event("update", {"summary": "Bins"}, summary="Paper", start="2026-03-06", end="2026-03-07"),
+            _ALL,
+            _event("delete", {"summary": "Paper", "nth": 2, "future": True}),
+            _ALL,
+            _event("create", summary="Walk", **_at("03-04", "08:00", "09:00")),
+            _event("update", {"summary": "Walk"}, summary="Run", location="Park", **_at("03-04", "07:00", "08:00")),
+            _ALL,
+            restart(),
+            _ALL,
+            _event("delete", {"summary": "Run"}),
+            _event("delete", {"summary": "Choir"}),
+            _event("create", summary="x", rrule="FREQ=HOURLY", **_at("03-04", "08:00", "09:00")),
+            _event("create", summary="x", rrule="often", **_at("03-04", "08:00", "09:00")),
+            _ALL,
         ],
     },
 ]
