@@ -18,7 +18,7 @@ from hub.security.hub_token import hub_token
 from hub.security.people import People
 from hub.security.redaction import Redactor
 from hub.security.tokens import TokenStore
-from hub.storage.homedir import Home
+from hub.storage.homedir import Home, WorkerPlace
 from tests.databases import storage_section
 
 Part = TypeVar("Part", bound=Component)
@@ -43,6 +43,7 @@ class HubFixture(Hub):
             refused.
         only: Names of the stages that are started, where nearly all are left out.
         clock: A real one without it.
+        in_worker: Its home's place in a worker.
     """
 
     def __init__(
@@ -56,8 +57,9 @@ class HubFixture(Hub):
         without: Collection[str] = (),
         only: Collection[str] | None = None,
         clock: Clock | None = None,
+        in_worker: WorkerPlace | None = None,
     ) -> None:
-        home = Home(folder)
+        home = Home(folder, in_worker)
         home.create()
         texts = {"configuration.yaml": "", **(files or {})}
         given = {"models": scripted_model(base_url), **(sections or {})}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 import secrets
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -20,6 +21,10 @@ T = TypeVar("T")
 
 OnRevoke = Callable[[str], None]
 PLAIN_LENGTH_LIMIT = 512
+_NAMING = re.compile(
+    r"(?:hom(?:tok|dev)_(?P<home>[a-z0-9-]{1,63})\.[A-Za-z0-9_-]{43}"
+    r"|homacc_(?P<brief>[a-z0-9-]{1,63})\.[A-Za-z0-9]{16,64}\.[0-9]{10,11}\.[0-9a-f]{64})"
+)
 
 
 class CredentialStore(Protocol):
@@ -38,9 +43,24 @@ class CredentialStore(Protocol):
         ...
 
 
-def new_plain(prefix: str) -> str:
-    """Return a fresh secret of 256 random bits, with a prefix that redactors recognise."""
-    return f"{prefix}{secrets.token_urlsafe(32)}"
+def new_plain(prefix: str, home: str | None = None) -> str:
+    """Return a fresh secret of 256 random bits, with a prefix that redactors recognise.
+
+    Args:
+        home: The home among those of a worker, which the secret names: any worker knows where to bring it.
+    """
+    return f"{prefix}{named(home)}{secrets.token_urlsafe(32)}"
+
+
+def named(home: str | None) -> str:
+    """Return how a secret names its home, behind its prefix: `elm.`; nothing for a hub of its own."""
+    return f"{home}." if home is not None else ""
+
+
+def home_named_by(secret: str) -> str | None:
+    """Return the home that a token names; None for one of a hub of its own, and for any other text."""
+    match = _NAMING.fullmatch(secret) if len(secret) <= PLAIN_LENGTH_LIMIT else None
+    return match["home"] or match["brief"] if match is not None else None
 
 
 def digest(plain: str) -> bytes:

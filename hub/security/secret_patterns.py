@@ -41,8 +41,9 @@ def _shape(mark: str, hints: tuple[str, ...], pattern: str, *, any_case: bool = 
 _END = r"(?![A-Za-z0-9_-])"
 
 SECRET_PATTERNS: tuple[SecretPattern, ...] = (
-    _shape("_", ("homhub_", "homtok_", "homweb_", "homdev_"), r"\bhom(?:hub|tok|web|dev)_[A-Za-z0-9_-]{43}"),
-    _shape("_", ("homacc_",), r"\bhomacc_[A-Za-z0-9]{16,64}\.[0-9]{10,11}\.[0-9a-f]{64}"),
+    _shape("_", ("homhub_", "homtok_", "homweb_", "homdev_"),
+           r"\bhom(?:hub|tok|web|dev)_(?:[a-z0-9-]{1,63}\.)?[A-Za-z0-9_-]{43}"),
+    _shape("_", ("homacc_",), r"\bhomacc_(?:[a-z0-9-]{1,63}\.)?[A-Za-z0-9]{16,64}\.[0-9]{10,11}\.[0-9a-f]{64}"),
     _shape("-", ("sk-",), r"\bsk-[A-Za-z0-9_-]{16,256}"),
     _shape("A", ("AIza",), r"\bAIza[0-9A-Za-z_-]{35}"),
     _shape("_", ("gsk_", "hf_", "npm_", "r8_", "fw_"), r"\b(?:gsk_|hf_|npm_|r8_|fw_)[A-Za-z0-9_-]{20,256}"),

@@ -14,7 +14,15 @@ from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
 from hub.core.ids import new_id
 from hub.core.secret import Secret
-from hub.security.credentials import CredentialStore, digest, granted_scopes, join_scopes, new_plain, split_scopes
+from hub.security.credentials import (
+    CredentialStore,
+    digest,
+    granted_scopes,
+    join_scopes,
+    named,
+    new_plain,
+    split_scopes,
+)
 from hub.security.live_credentials import Credential, LiveCredential, LiveCredentials
 
 TOKEN_LIMIT = 500
@@ -49,6 +57,7 @@ class TokenStore(LiveCredentials[Token]):
     Args:
         db: The hub database, open, with the table `tokens`.
         clock: The clock.
+        home: Which their secrets name, when it is one of many.
     """
 
     PREFIX = "homtok_"
@@ -56,8 +65,9 @@ class TokenStore(LiveCredentials[Token]):
     BRIEF_PREFIX = "homacc_"
     """What secrets begin with that stand for a token for a while."""
 
-    def __init__(self, db: CredentialStore, clock: Clock) -> None:
+    def __init__(self, db: CredentialStore, clock: Clock, home: str | None = None) -> None:
         super().__init__(db, clock)
+        self._home = home
         self._all: dict[str, Token] = {}
 
     async def open(self) -> None:
@@ -118,7 +128,7 @@ class TokenStore(LiveCredentials[Token]):
         expires_ms = None if expires_s is None else now_ms + int(expires_s * 1000)
         makers = frozenset(made_by)
         token = Token(id=new_id(), name=name, scopes=granted, created_ms=now_ms, expires_ms=expires_ms, made_by=makers)
-        plain = new_plain(self.PREFIX)
+        plain = new_plain(self.PREFIX, self._home)
         hashed = digest(plain)
         row = (
             *(token.id, name, hashed, join_scopes(granted), token.generation, now_ms, None, expires_ms, None),
@@ -172,7 +182,7 @@ class TokenStore(LiveCredentials[Token]):
         live = self._find(token_id)
         if live is None or live.expiry.passed():
             raise _not_valid(token_id)
-        plain = new_plain(self.PREFIX)
+        plain = new_plain(self.PREFIX, self._home)
         hashed = digest(plain)
         token = replace(live.credential, generation=live.credential.generation + 1)
         self._forget(live)
@@ -198,13 +208,14 @@ class TokenStore(LiveCredentials[Token]):
         if live is None or live.expiry.passed():
             raise _not_valid(token_id)
         until = int(self._clock.time() + life_s)
-        return Secret(f"{self.BRIEF_PREFIX}{token_id}.{until}.{_signature(live, until)}")
+        return Secret(f"{self.BRIEF_PREFIX}{named(self._home)}{token_id}.{until}.{_signature(live, until)}")
 
     def verify(self, plain: str) -> Token | None:
         """Return the token that this secret, or a brief one, stands for; None if unknown, expired or revoked."""
         if not plain.startswith(self.BRIEF_PREFIX):
             return super().verify(plain)
-        id, _, signed = plain.removeprefix(self.BRIEF_PREFIX).partition(".")
+        told = plain.removeprefix(self.BRIEF_PREFIX).removeprefix(named(self._home))
+        id, _, signed = told.partition(".")
         until, _, signature = signed.partition(".")
         live = self._find(id)
         if live is None or live.expiry.passed() or not (until.isascii() and until.isdigit() and len(until) <= 11):

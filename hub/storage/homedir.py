@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec import Struct
+
 from hub.storage.errors import StorageError, from_os
 from hub.storage.files import FILES, Documents
 
@@ -16,17 +18,33 @@ def restrict_umask() -> int:
     return os.umask(PRIVATE)
 
 
+class WorkerPlace(Struct, frozen=True):
+    """How a home that is one of many in a worker is reached.
+
+    Attributes:
+        name: Its name among the homes.
+        socket: Where its hub serves the worker's front door, and nobody else.
+        url: Its address for clients, such as `https://elm.homes.example.org`.
+    """
+
+    name: str
+    socket: Path
+    url: str
+
+
 class Home:
     """The paths of one hub's directory.
 
     Args:
         path: The directory; a leading `~` is expanded.
+        in_worker: Its place in a worker; None for a hub with a process of its own.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, in_worker: WorkerPlace | None = None) -> None:
         self.path = Path(path).expanduser().absolute()
         self.documents: Documents = FILES
         """The small files of `.storage`; those of a hub whose `storage:` names a database are in there."""
+        self.in_worker = in_worker
 
     def __fspath__(self) -> str:
         return str(self.path)

@@ -19,6 +19,7 @@ from hub.security.redaction import BEGUN_LENGTH, RedactedPieces, RedactingFilter
 SECRETS = {
     "hub token": "homhub_" + "aB3_" * 10 + "abc",
     "scoped token": "homtok_" + "aB3_" * 10 + "abc",
+    "token of a home among many": "homtok_elm-street." + "aB3_" * 10 + "abc",
     "openai": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789",
     "anthropic": "sk-ant-api03-abcdefghijklmnopqrstuvwxyz",
     "google": "AIza" + "SyA1234567890abcdefghijklmnopqrstuv",

@@ -145,7 +145,7 @@ class Authenticator:
         """Extract the credentials from a request."""
         scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
         bearer = bearer.strip() if scheme.lower() == "bearer" else request.headers.get(KEY_HEADER, "").strip()
-        bearer = bearer or _offered_token(request.headers.get("Sec-WebSocket-Protocol", ""))
+        bearer = bearer or offered_token(request.headers.get("Sec-WebSocket-Protocol", ""))
         cookie = request.cookies.get(self.cookie_name) if with_cookie and "Cookie" in request.headers else None
         user = request.headers.get(self._settings.user_header) if self.mode is AuthMode.TRUSTED_PROXY else None
         proxy_secret = request.headers.get(PROXY_SECRET_HEADER) if user else None
@@ -396,7 +396,7 @@ def is_ambient(caller: Caller, client: CallClient) -> bool:
     return kind in ("cookie", "proxy") or (kind == NO_CREDENTIAL and client.by_browser)
 
 
-def _offered_token(protocols: str) -> str:
+def offered_token(protocols: str) -> str:
     """Return the token among the subprotocols that a WebSocket offers, or nothing."""
     offered = (each.strip() for each in protocols.split(","))
     return next((each.removeprefix(BEARER_PROTOCOL) for each in offered if each.startswith(BEARER_PROTOCOL)), "")

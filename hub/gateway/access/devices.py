@@ -33,6 +33,7 @@ from hub.gateway.access.device_grants import (
     store_request,
     token_hash,
 )
+from hub.security.credentials import named
 from hub.security.people import IMPLICIT_OWNER_ID
 from hub.storage.database import Database
 
@@ -54,10 +55,14 @@ class Devices:
 
     Fires `device_pair_requested` (the request) and `device_pair_resolved` (`requestId`, `deviceId`, `decision`),
     and `device_pair_setup_completed` when a device used a setup code.
+
+    Args:
+        home: Which their tokens name, when it is one of many.
     """
 
-    def __init__(self, db: Database, clock: Clock, bus: EventBus, hub_token: Secret) -> None:
+    def __init__(self, db: Database, clock: Clock, bus: EventBus, hub_token: Secret, home: str | None = None) -> None:
         self._db = db
+        self._home = home
         self._clock = clock
         self._bus = bus
         self._hub_token = hub_token
@@ -134,7 +139,7 @@ class Devices:
         """Return the token of a grant; it is shown to its own device only."""
         text = f"device-token|{grant.device_id}|{grant.role}|{grant.generation}|{grant.created_ms}"
         digest = hmac.digest(self._hub_token.reveal().encode(), text.encode(), "sha256")
-        return TOKEN_PREFIX + urlsafe_b64encode(digest).decode().rstrip("=")
+        return TOKEN_PREFIX + named(self._home) + urlsafe_b64encode(digest).decode().rstrip("=")
 
     def is_token_of(self, plain: str, grant: Grant) -> bool:
         """Whether this is the token of a grant."""

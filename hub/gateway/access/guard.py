@@ -19,7 +19,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from hub.core.errors import LimitExceeded
 from hub.core.phrases import phrase
-from hub.gateway.access.guarded_socket import Socket
+from hub.gateway.access.guarded_socket import FRONT_GROUP, Socket
 from hub.gateway.access.request import GatewayRequest
 from hub.gateway.calls.settings import GatewayLimits
 
@@ -133,7 +133,9 @@ class Guard:
             self._sweep = None
 
     def _has_room(self, group: str) -> bool:
-        return len(self._inside) < self._limits.sockets and self._per_group[group] < self._limits.sockets_per_address
+        if len(self._inside) >= self._limits.sockets:
+            return False
+        return group == FRONT_GROUP or self._per_group[group] < self._limits.sockets_per_address
 
     def _make_room(self, group: str) -> None:
         """Close the unproved socket that blocks a newcomer from `group`, unless it is very recent."""
@@ -224,6 +226,12 @@ class GuardedServer(web.Server):
         """Return the handler of a connection on the Unix socket of a trusted proxy."""
         made = Socket(self, self._guard, self._loop, **self._options)
         made.of_proxy = True
+        return made
+
+    def of_front(self) -> RequestHandler:
+        """Return the handler of a connection from the front door of the worker."""
+        made = Socket(self, self._guard, self._loop, **self._options)
+        made.of_front = True
         return made
 
     def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.Request:

@@ -41,6 +41,10 @@ PROXY_GROUP = "proxy"
 """Under what the connections on the Unix socket of a trusted proxy are counted."""
 
 
+FRONT_GROUP = "front"
+"""Under what those of the worker's front door are counted, which bounds them by address itself."""
+
+
 def address_group(address: str) -> str:
     """Return the group that an address is counted in: an IPv4 address, or the /64 of an IPv6 one."""
     try:
@@ -93,6 +97,8 @@ class Socket(RequestHandler):
         """Whether it came over the hub's Unix socket, from a process of the hub's own user."""
         self.of_proxy = False
         """Whether it came over the Unix socket of the trusted proxy; who may open that, the file system says."""
+        self.of_front = False
+        """Whether it came from the front door of the worker, which says whose it is and knows the home's names."""
         self.group = ""
         self.deadline = 0.0
         self.entered_s = 0.0
@@ -104,8 +110,16 @@ class Socket(RequestHandler):
         self.last_answer = False
         """What it used was revoked: the answer under way is the last."""
 
+    @property
+    def proxy(self) -> str:
+        """The name of what forwards the requests of clients over a Unix socket; empty for any other connection."""
+        return PROXY_GROUP if self.of_proxy else FRONT_GROUP if self.of_front else ""
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if is_unix(transport) and not self.of_proxy:
+        if self.of_front and not is_own_user(transport):
+            cast(asyncio.Transport, transport).abort()
+            return
+        if is_unix(transport) and not self.proxy:
             self.unix = self.trusted = is_own_user(transport)
             self._guard.arrive_locally(self)
             if not self.unix:
@@ -114,7 +128,7 @@ class Socket(RequestHandler):
             super().connection_made(transport)
             return
         peer = transport.get_extra_info("peername")
-        self.group = PROXY_GROUP if self.of_proxy else address_group(peer[0] if peer else "local")
+        self.group = self.proxy or address_group(peer[0] if peer else "local")
         if not self._guard.arrive(self, cast(asyncio.Transport, transport)):
             cast(asyncio.Transport, transport).abort()
             return
@@ -156,16 +170,7 @@ class Socket(RequestHandler):
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Answer a request that is not HTTP; since anyone can send those, only one debug line is logged."""
-        _log.debug("from %s: %d %s", self.group, status, message or exc)
-        code, text = ("INVALID_REQUEST", "this is not a valid HTTP request") if status < 500 else ("INTERNAL", "failed")
-        response = web.Response(
-            status=status,
-            body=b'{"error":{"code":"%b","message":"%b"}}' % (code.encode(), text.encode()),
-            content_type="application/json",
-            headers={"Server": "homarus", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"},
-        )
-        response.force_close()
-        return response
+        return refuse_bytes(self.group, status, message or exc)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -257,6 +262,20 @@ class Socket(RequestHandler):
     def _resume_transport_reading(self) -> None:
         if not self._held and not self._waiting_in_line:
             super()._resume_transport_reading()
+
+
+def refuse_bytes(group: str, status: int, reason: object) -> web.Response:
+    """Return the answer to what is not HTTP, and the end of its connection."""
+    _log.debug("from %s: %d %s", group, status, reason)
+    code, text = ("INVALID_REQUEST", "this is not a valid HTTP request") if status < 500 else ("INTERNAL", "failed")
+    response = web.Response(
+        status=status,
+        body=b'{"error":{"code":"%b","message":"%b"}}' % (code.encode(), text.encode()),
+        content_type="application/json",
+        headers={"Server": "homarus", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"},
+    )
+    response.force_close()
+    return response
 
 
 def keep_guest(request: web.Request, credential: str) -> None:

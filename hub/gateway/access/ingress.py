@@ -15,7 +15,7 @@ from hub.core.schema import Schema, SchemaError, describe_error
 from hub.core.surfaces import Caller, HttpCall, Open, Route, TooLarge
 from hub.gateway.access.auth import Authenticator, CallClient, Presented, is_ambient
 from hub.gateway.access.cross_origin import ALLOWED, API_PATHS, judge_origin
-from hub.gateway.access.guarded_socket import PROXY_GROUP, Socket
+from hub.gateway.access.guarded_socket import Socket
 from hub.gateway.access.hosts import (
     by_browser,
     client_address,
@@ -134,11 +134,11 @@ class Ingress:
         """Return where a request comes from."""
         headers = request.headers
         socket = cast(Socket, request.protocol)
-        peer = PROXY_GROUP if socket.of_proxy else plain_address(socket.peername[0]) if socket.peername else ""
+        peer = socket.proxy or (plain_address(socket.peername[0]) if socket.peername else "")
         host = headers.get("Host", "")
         origin = headers.get("Origin")
         settings = self._settings
-        by_proxy = socket.of_proxy or is_trusted_proxy(peer, settings.trusted_proxies)
+        by_proxy = bool(socket.proxy) or is_trusted_proxy(peer, settings.trusted_proxies)
         scheme = forwarded_scheme(headers, self._scheme, trusted=by_proxy)
         same = origin is not None and same_origin(origin, scheme, host)
         proxied = by_proxy or has_forwarding(headers)
@@ -184,7 +184,7 @@ class Ingress:
         target = request.raw_path
         if not target.startswith("/") and split_host(urlsplit(target).netloc) != split_host(host):
             raise InvalidRequest(phrase("the request names one host in its first line and another in its Host header"))
-        if not host_allowed(host, own, self._names):
+        if not socket.of_front and not host_allowed(host, own, self._names):
             raise Forbidden(
                 phrase(
                     "this hub does not answer to the name {name}; if it is the hub's, add it to `http: allowed_hosts:` "

@@ -139,6 +139,8 @@ def device_url(settings: HttpSettings, port: int) -> str:
     Raises:
         InvalidRequest: Only this machine can.
     """
+    if settings.in_worker is not None:
+        return settings.in_worker.url.replace("http", "ws", 1)
     if settings.loopback:
         raise InvalidRequest(
             phrase(

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hub.core.secret import Secret
 from hub.gateway.calls.schema import AUTO, DEFAULT_HOST, DEFAULT_PORT, HTTP_SCHEMA, TAILNET, TAILNET_WORDS
-from hub.storage.homedir import Home
+from hub.storage.homedir import Home, WorkerPlace
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -57,6 +57,7 @@ class HttpSettings:
         trusted_proxies: Networks whose forwarded headers count.
         limits: Bounds.
         socket_path: Where to listen for the hub's own user, beside TCP.
+        in_worker: The home's place in a worker, whose front door listens on TCP instead.
     """
 
     host: str = DEFAULT_HOST
@@ -73,6 +74,7 @@ class HttpSettings:
     trusted_proxies: tuple[Network, ...] = ()
     limits: GatewayLimits = field(default_factory=GatewayLimits)
     socket_path: Path | None = None
+    in_worker: WorkerPlace | None = None
 
     @property
     def loopback(self) -> bool:
@@ -87,7 +89,13 @@ class HttpSettings:
 
     @classmethod
     def from_config(
-        cls, section: Mapping[str, Any] | None, directory: Path, *, host: str | None = None, port: int | None = None
+        cls,
+        section: Mapping[str, Any] | None,
+        directory: Path,
+        *,
+        host: str | None = None,
+        port: int | None = None,
+        in_worker: WorkerPlace | None = None,
     ) -> HttpSettings:
         """Read a validated `http` section; without one, the defaults.
 
@@ -95,6 +103,7 @@ class HttpSettings:
             section: The section as `HTTP_SCHEMA` gives it, or as written.
             directory: The base of relative file names.
             host, port: From the command line, over the section.
+            in_worker: The home's place in a worker.
         """
         valid = HTTP_SCHEMA(dict(section or {}))
         wanted = host if host is not None else valid["host"]
@@ -119,4 +128,5 @@ class HttpSettings:
             trusted_proxies=tuple(ipaddress.ip_network(each) for each in valid["trusted_proxies"]),
             limits=GatewayLimits(**valid["limits"]),
             socket_path=Home(directory).socket,
+            in_worker=in_worker,
         )

@@ -94,9 +94,10 @@ class AccessComponent(Component):
         self._needs = needs
         self._gateway = gateway = needs.gateway.gateway
         db, clock = needs.db, base.clock
-        self.tokens, self._web_sessions = TokenStore(db, clock), WebSessions(db, clock)
+        home = base.home.in_worker.name if base.home.in_worker is not None else None
+        self.tokens, self._web_sessions = TokenStore(db, clock, home), WebSessions(db, clock)
         self._codes = LoginCodes(db, clock)
-        self.devices = Devices(db, clock, base.bus, needs.gateway.token)
+        self.devices = Devices(db, clock, base.bus, needs.gateway.token, home)
         facts = needs.clients.facts(needs.integrations.statuses)
         if base.config.current.recovery:
             facts = facts.in_recovery()

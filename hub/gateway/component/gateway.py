@@ -60,5 +60,5 @@ class GatewayComponent(Component):
         self.gateway.open(GatewayState.RECOVERY if in_recovery else GatewayState.RUNNING)
 
     def _settings(self) -> HttpSettings:
-        section = self._base.section("http")
-        return HttpSettings.from_config(section, self._base.home.path, host=self._host, port=self._port)
+        section, home = self._base.section("http"), self._base.home
+        return HttpSettings.from_config(section, home.path, host=self._host, port=self._port, in_worker=home.in_worker)

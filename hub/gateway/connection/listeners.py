@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from pathlib import Path
 
 from hub.core.phrases import phrase
 from hub.core.repairs import Repairs, Severity
@@ -46,7 +47,12 @@ class Listeners:
         self._servers.clear()
 
     async def _open(self, protocol: GuardedServer) -> tuple[str, int]:
-        settings, tls = self._settings, tls_context(self._settings)
+        settings = self._settings
+        if settings.in_worker is not None:
+            await self._listen_locally(protocol)
+            await self._listen_for_front(protocol, settings.in_worker.socket)
+            return settings.host, settings.port
+        tls = tls_context(settings)
         port = await self._listen(protocol, settings.host, settings.port, tls)
         address = settings.host, port
         if settings.lacks_loopback:
@@ -84,6 +90,16 @@ class Listeners:
         if made is not None:
             server = await asyncio.get_running_loop().create_unix_server(protocol, sock=made, backlog=BACKLOG)
             self._servers.append(server)
+
+    async def _listen_for_front(self, protocol: GuardedServer, path: Path) -> None:
+        try:
+            made = unix_socket.listen(path)
+        except OSError as error:
+            raise StartRefused(f"cannot listen on {path} for the front door: {error.strerror or error}") from error
+        if made is None:
+            raise StartRefused(f"{path} is too long for a socket; give the worker a shorter folder for its sockets")
+        loop = asyncio.get_running_loop()
+        self._servers.append(await loop.create_unix_server(protocol.of_front, sock=made, backlog=BACKLOG))
 
     async def _listen_for_proxy(self, protocol: GuardedServer) -> None:
         if self._settings.proxy_socket is None:

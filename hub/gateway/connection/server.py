@@ -175,7 +175,9 @@ class Gateway:
 
     @property
     def url(self) -> str:
-        """The address for a browser on this machine."""
+        """The address for a browser on this machine; in a worker, that for any."""
+        if self.settings.in_worker is not None:
+            return self.settings.in_worker.url
         host, port = self.address
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
         return f"{'https' if self.settings.tls else 'http'}://{host}:{port}"
