@@ -36,9 +36,21 @@ PARTS = (
         "daemon",
         "migrate",
     ),
-    "doctor",
+    *("doctor", "cluster"),
 )
-ROOF = ("sections", "foundation", "lifecycle", "host", "hub", "web", "bootstrap", "cli", "testing", "__main__")
+ROOF = (
+    "sections",
+    "foundation",
+    "lifecycle",
+    "host",
+    "hub",
+    "web",
+    "bootstrap",
+    "worker",
+    "cli",
+    "testing",
+    "__main__",
+)
 ORDER = {part: rank for rank, part in enumerate((*PARTS, *ROOF))}
 # What a part shows of itself, a module or a folder in it, and what of the roof each may stand on. They import the
 # domain of any part; no domain imports them.
@@ -46,7 +58,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
     "component": ("sections", "foundation"),
     "methods": (),
     "commands": (),
-    "cli": ("sections", "cli", "bootstrap"),
+    "cli": ("sections", "cli", "bootstrap", "worker"),
     "doctor": (),
     "trigger": (),
 }
@@ -57,13 +69,13 @@ FOLDERS = ("hub", "integrations", "node", "web")
 # What hub/ may import of others at start, and where; the rest is imported inside the function that uses it.
 # The modules of `template` that know jinja2 are themselves imported by the first rendering.
 LIGHT = {
-    "aiohttp": ("models", "gateway", "methods"),
+    "aiohttp": ("models", "gateway", "methods", "cluster", "worker"),
     "click": ("cli",),
     "cryptography": ("backup",),  # in the modules of the process that works on archives
     "jinja2": ("template",),
     "msgspec": None,
     "orjson": None,
-    "psycopg": ("storage",),  # in modules that `storage: postgresql:` alone imports
+    "psycopg": ("storage", "cluster"),  # in modules that `storage: postgresql:` alone imports
     "ruamel": ("config",),
     "textual": ("cli",),  # in a module that `homarus tui` alone imports
 }
@@ -72,6 +84,8 @@ SCHEMA_LIGHT = {"msgspec", "orjson", "ruamel", "voluptuous"}
 # The node program is a distribution of its own below everything: it imports nothing of ours, and these two packages.
 NODE_NEEDS = {"aiohttp", "cryptography"}
 ON_DEMAND = "hub.storage.postgresql"
+WITH_IT = (ON_DEMAND, "hub.cluster", "hub.worker")
+"""What only those import who have the database."""
 # Packages of an extra: only its integration knows them, since they may not be installed.
 EXTRAS = {
     **dict.fromkeys(("apprise", "chromadb", "docker", "icalendar", "litellm", "markdownify", "mcp"), ("integrations",)),
@@ -79,7 +93,7 @@ EXTRAS = {
     **dict.fromkeys(("aiomqtt", "amqtt", "paho"), ("integrations",)),
     **dict.fromkeys(("nacl", "py_vapid", "pywebpush", "slixmpp", "telegram"), ("integrations",)),
     **dict.fromkeys(("opentelemetry",), ("integrations",)),
-    "psycopg": (ON_DEMAND,),
+    "psycopg": (ON_DEMAND, "hub.cluster"),
     "textual": ("hub.messaging.cli.tui_app",),
     "zeroconf": ("integrations",),
 }
@@ -247,7 +261,7 @@ def _from_integration(module: Module, item: Import, modules: Mapping[str, Module
 
 def _weight(module: Module, item: Import) -> str | None:
     top = item.target.partition(".")[0]
-    if item.at_start and item.target.startswith(ON_DEMAND) and not module.name.startswith(ON_DEMAND):
+    if item.at_start and item.target.startswith(ON_DEMAND) and not module.name.startswith(WITH_IT):
         return f"{item.target} is for `storage: postgresql:` alone: import it inside the function that uses it"
     if module.name.partition(".")[0] == "node" and top not in {"node", *NODE_NEEDS, *sys.stdlib_module_names}:
         return f"the node program imports {top}; it needs {' and '.join(sorted(NODE_NEEDS))} alone"
