@@ -17,7 +17,7 @@ from hub.config.component import ConfigWatchComponent
 from hub.core.clock import Clock
 from hub.doctor.component import AuditComponent
 from hub.entities.component import EntitiesComponent
-from hub.foundation import read_home
+from hub.foundation import Share, read_home
 from hub.gateway.component.access import AccessComponent, AccessDependencies
 from hub.gateway.component.clients import ClientDependencies, ClientsComponent
 from hub.gateway.component.gateway import GatewayComponent
@@ -60,7 +60,7 @@ class Hub(Lifecycle):
         home: The home directory.
         redactor: Removes secrets at every sink; those of the configuration are registered with it.
         host, port: Take precedence over the configuration's `http`.
-        log: The latest log lines.
+        log, share: The latest log lines, and what the worker gives that carries the home beside others.
     """
 
     def __init__(
@@ -72,13 +72,14 @@ class Hub(Lifecycle):
         port: int | None = None,
         clock: Clock | None = None,
         log: LogTail | None = None,
+        share: Share | None = None,
     ) -> None:
-        base = read_home(home, clock or Clock(), redactor or Redactor())
+        base = read_home(home, clock or Clock(), redactor or Redactor(), share)
         super().__init__(base, __version__)
-        self.home, self.config, self.clock, self.tasks = home, base.config, base.clock, base.tasks
+        self.home, self.config, self.tasks = home, base.config, base.tasks
+        self.clock, self.lease, self.share = base.clock, base.lease, base.share
         self.redactor, self.bus, self.states, self.repairs = base.redactor, base.bus, base.states, base.repairs
-
-        self.channels = ChannelRegistry(self.bus, self.clock, self.repairs)
+        self.channels = ChannelRegistry(self.bus, self.clock, self.repairs, self.lease)
         self._security = security = SecurityComponent(base, channels=self.channels)
         self.egress, people = security.egress, security.current_people
         gateway = GatewayComponent(base, people=people, host=host, port=port)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from hub.core.clock import ALWAYS
 from hub.host import HubParts, IntegrationHost
 from hub.integration.registrations import Registrations
+
+
+DEFAULTS = {"lease": ALWAYS, "share": None}
 
 
 class _Missing:
@@ -22,7 +26,7 @@ class _Parts:
         self._house = house
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._house, name, _Missing())
+        return getattr(self._house, name, DEFAULTS.get(name, _Missing()))
 
 
 def host_on(house: Any, domain: str) -> tuple[IntegrationHost, Registrations]:

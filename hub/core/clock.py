@@ -1,4 +1,4 @@
-"""The clock: wall time for people, monotonic time for durations, and a clock that tests drive."""
+"""The clock: for people, for durations, and one that tests drive; and how long a hub may act."""
 
 from __future__ import annotations
 
@@ -89,6 +89,16 @@ class ManualClock(Clock):
     def jump(self, seconds: float) -> None:
         """Move the wall clock alone, as NTP, a person or a suspended machine does."""
         self._wall += seconds
+
+
+class Lease:
+    """The right to act outside: to send, to run a tool, to command a node. A hub on its own always has it."""
+
+    async def held(self) -> None:
+        """Return at once while it is held, with nothing in between; else wait until it is held again."""
+
+
+ALWAYS = Lease()
 
 
 async def _settle() -> None:

@@ -55,9 +55,11 @@ class Lanes:
 
     Args:
         limits: Shared lanes and how many may hold each at once, over the defaults.
+        beyond: Those of the process, when it carries several homes: whoever has a place in `main` needs one there too.
     """
 
-    def __init__(self, limits: Mapping[str, int] | None = None) -> None:
+    def __init__(self, limits: Mapping[str, int] | None = None, beyond: Lanes | None = None) -> None:
+        self._beyond = beyond
         self._limits = {**DEFAULT_LIMITS, **(limits or {})}
         self._lanes: dict[str, _Lane] = {}
 
@@ -107,7 +109,20 @@ class Lanes:
             lane.holders.add(context.id)
         else:
             await self._wait(lane, context, priority)
-        return partial(self._release, lane, context.id)
+        release = partial(self._release, lane, context.id)
+        if self._beyond is None or name != MAIN:
+            return release
+        try:
+            release_beyond = await self._beyond.take(MAIN, context, priority)
+        except BaseException:
+            release()
+            raise
+
+        def release_both() -> None:
+            release_beyond()
+            release()
+
+        return release_both
 
     def snapshot(self) -> dict[str, Any]:
         """Return the holders and the number of waiters, by lane."""

@@ -3,6 +3,7 @@
 Not here: the record of registrations and the integrations' set-up (`hub.integration`).
 """
 
+from hub.foundation import Share
 from hub.host.integration_host import HubParts, IntegrationHost
 
-__all__ = ["HubParts", "IntegrationHost"]
+__all__ = ["HubParts", "IntegrationHost", "Share"]

@@ -20,7 +20,7 @@ from hub.automation.services.system_event_queue import SystemEvents
 from hub.config.checked import Config
 from hub.config.paths import KeyPath
 from hub.config.store import ConfigStore, ReloadResult
-from hub.core.clock import Clock
+from hub.core.clock import Clock, Lease
 from hub.core.errors import HubError
 from hub.core.events import EventBus
 from hub.core.repairs import Repairs
@@ -29,6 +29,7 @@ from hub.core.states import StateMachine
 from hub.core.tasks import TaskOwner
 from hub.entities.entities import HomeEntities
 from hub.entities.targets import Targets
+from hub.foundation import Share
 from hub.gateway.calls.settings import HttpSettings
 from hub.gateway.connection.server import Gateway, GatewayState
 from hub.gateway.pages import PageTable
@@ -90,6 +91,8 @@ class HubParts(Protocol):
     services: ServiceRegistry
     repairs: Repairs
     clock: Clock
+    lease: Lease
+    share: Share | None
     db: Database
     egress: Egress
     redactor: Redactor
@@ -164,6 +167,8 @@ class IntegrationHost:
         self.egress = hub.egress
         self.redactor = hub.redactor
         self.clock = hub.clock
+        self.lease = hub.lease
+        self.share = hub.share
         self.repairs = hub.repairs
         self.home = hub.home
         self.database = hub.db

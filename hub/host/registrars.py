@@ -211,6 +211,11 @@ class HostSandboxes:
 
         return self._registrations.keep(remove)
 
+    @property
+    def mandatory(self) -> bool:
+        """Whether no program runs in the hub."""
+        return self._sandboxes.mandatory
+
     async def of(self, call: ToolCall) -> Sandbox | None:
         """Return the sandbox that a call's programs must run in; None for the hub. See `Sandboxes.of`."""
         return await self._sandboxes.of(call)

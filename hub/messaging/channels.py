@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hub.core.clock import Clock
+from hub.core.clock import ALWAYS, Clock, Lease
 from hub.core.errors import Conflict, InvalidRequest, Unavailable
 from hub.core.events import EventBus
 from hub.core.phrases import phrase
@@ -49,12 +49,14 @@ class ChannelRegistry:
     Args:
         bus: Receives an event when a channel is added or removed, and when its status changes.
         repairs: Has one for each channel that takes a person to work again.
+        lease: To be waited for before anything is sent.
     """
 
-    def __init__(self, bus: EventBus, clock: Clock, repairs: Repairs) -> None:
+    def __init__(self, bus: EventBus, clock: Clock, repairs: Repairs, lease: Lease = ALWAYS) -> None:
         self._bus = bus
         self._clock = clock
         self._repairs = repairs
+        self.lease = lease
         self._attached: dict[tuple[str, str], Attached] = {}
         self._inbox: tuple[ReceiveAs, Cursors, Admits] | None = None
         self._home: str | None = None

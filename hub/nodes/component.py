@@ -64,6 +64,7 @@ class NodesComponent(Component):
         wall_time = base.clock.time
         surfaces = NodeSurfaces(base.bus, wall_time, NodeRecords(db))
         self.nodes = NodeRegistry(base.bus, wall_time, surfaces, PendingWork(wall_time, db), base.tasks)
+        self.nodes.lease = base.lease
         self._sockets = SocketNodes(gateway.broadcast)
         self._tools = OfferedTools(self.nodes, tools)
         self._sensors = NodeSensors(entities)

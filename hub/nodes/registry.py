@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.core.clock import ALWAYS, Lease
 from hub.core.context import Context
 from hub.core.errors import Conflict, HubError
 from hub.core.events import EventBus
@@ -56,6 +57,9 @@ class NodeRegistry:
         surfaces: Known nodes, and their approved commands.
         work: Work that waits for sleeping nodes.
         tasks: Owns the work after a node connects.
+
+    Attributes:
+        lease: Waited for before each command.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class NodeRegistry:
         self.records = surfaces.records
         self.work = work
         self._tasks = tasks
+        self.lease: Lease = ALWAYS
         self.extra: dict[str, dict[str, Any]] = {}
         """What connected nodes said after they connected, as `node.list` shows it: `hostStats`, `nodePluginTools`."""
         self.skills: dict[str, Mapping[str, str]] = {}
@@ -244,12 +249,14 @@ class NodeRegistry:
         try:
             async with asyncio.timeout(timeout_s):
                 for wait_s in (READY_WAIT_S * 2**n for n in range(READY_TRIES)):
+                    await self.lease.held()
                     try:
                         return await node.invoke(command, params, timeout_s=timeout_s, idempotency_key=key)
                     except NodeRefused as error:
                         if error.node_code != NOT_READY:
                             raise
                         await asyncio.sleep(wait_s)
+                await self.lease.held()
                 return await node.invoke(command, params, timeout_s=timeout_s, idempotency_key=key)
         except TimeoutError as error:
             raise NodeTimedOut from error

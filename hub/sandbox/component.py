@@ -31,7 +31,8 @@ class SandboxesComponent(Component):
         self._base = base
         self._tasks = TaskOwner("sandboxes")
         known = self._agents = agents.agents
-        self.sandboxes = Sandboxes(lambda id: known.get(id).sandbox, agents.workspaces.sandboxes, base.clock)
+        places, mandatory = agents.workspaces.sandboxes, base.share is not None
+        self.sandboxes = Sandboxes(lambda id: known.get(id).sandbox, places, base.clock, mandatory=mandatory)
         tools.confine = lambda id, session, authority: known.get(id).sandbox.confinement(session, authority)
 
     def stages(self) -> Sequence[Stage]:

@@ -60,7 +60,8 @@ class SandboxMethods:
         def verdict(key: str, authority: Authority) -> str:
             if settings.must(authority) and settings.mode == "off":
                 return "refused"
-            return "sandbox" if settings.must(authority) or settings.by_mode(key, authority) else "hub"
+            inside = self._sandboxes.mandatory or settings.must(authority) or settings.by_mode(key, authority)
+            return "sandbox" if inside else "hub"
 
         engines = await self._sandboxes.engines(agent.id)
         return {

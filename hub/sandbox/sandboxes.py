@@ -49,9 +49,18 @@ class Sandboxes:
         settings: Returns the settings of an agent.
         places: Makes the directories of sandboxes, and decides what is visible inside.
         clock: Gives the idle time of a sandbox.
+        mandatory: Whether no program runs in the hub, whatever the settings say: other homes are there.
     """
 
-    def __init__(self, settings: Callable[[str], SandboxSettings], places: SandboxPlaces, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: Callable[[str], SandboxSettings],
+        places: SandboxPlaces,
+        clock: Clock,
+        *,
+        mandatory: bool = False,
+    ) -> None:
+        self.mandatory = mandatory
         self._settings, self.places, self._clock = settings, places, clock
         self._engines: dict[str, SandboxEngine] = {}
         self._open: dict[str, _Kept] = {}
@@ -90,7 +99,7 @@ class Sandboxes:
                 else "the owner did not ask for it"
             )
             raise Forbidden(f"programs must run in a sandbox here ({why}), and agents[].sandbox.mode is off")
-        if not settings.must(authority) and not settings.by_mode(call.session_key, authority):
+        if not (self.mandatory or settings.must(authority) or settings.by_mode(call.session_key, authority)):
             return None
         return await self.open(call.agent_id, call.session_key)
 

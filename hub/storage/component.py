@@ -58,6 +58,8 @@ class StorageComponent(Component):
         return Retention.from_config(self._base.section("hub")["history"])
 
     def _make_database(self) -> Database:
+        if self._base.share is not None:
+            return self._base.share.database(self._base.home.hub_db)
         section = self._base.section("storage")
         if not section:
             return Database(self._base.home.hub_db, HUB_MIGRATIONS)

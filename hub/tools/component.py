@@ -39,6 +39,7 @@ class ToolsComponent(Component):
         self.approvals = Approvals(db, base.bus, base.clock, base.redactor)
         self.services = ServiceRegistry(base.bus, ask_about_services(self.approvals.ask))
         self.tools = ToolRegistry(base.bus, rules_in_force(base.config.current, base.repairs), self.approvals.ask)
+        self.tools.lease = base.lease
         self.secrets = AgentSecrets(base.home.storage, base.redactor, base.clock, base.home.documents)
         self.tools.secrets = self.secrets.for_call
 

@@ -197,6 +197,7 @@ async def _attempt(
             await _be_approved(registry, request, tool, call, reason)
         if secrets:
             call = replace(call, environment={**call.environment, **secrets})
+        await registry.lease.held()
         result = await _run(tool, call, _least(tool.timeout_s, registry.rules.timeout_s))
         if confined.outside and tool.group == "files" and not result.is_error:
             result = replace(result, trusted=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from hub.core.clock import ALWAYS, Lease
 from hub.core.context import Authority, ToolPolicy
 from hub.core.errors import Conflict, InvalidRequest, LimitExceeded
 from hub.core.events import EventBus
@@ -34,12 +35,14 @@ class ToolRegistry:
         around: Is asked before each call, and told after it.
         confine: Returns the limits of a conversation in a sandbox, by agent, conversation and authority.
         secrets: Returns the secrets that a call names in some of its arguments.
+        lease: Waited for before each call.
     """
 
     def __init__(self, bus: EventBus, rules: ToolRules | None = None, ask: AskOwner | None = None) -> None:
         self.bus = bus
         self.rules = rules or ToolRules()
         self.ask = ask
+        self.lease: Lease = ALWAYS
         self.around: AroundCalls | None = None
         self.confine: Callable[[str, str, Authority], Confinement] = lambda _agent, _session, _authority: FREE
         self.secrets: Callable[[ToolCall, frozenset[str]], Mapping[str, Secret]] = lambda call, arguments: {}

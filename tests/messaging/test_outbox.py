@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, strategies as st
 
+from hub.cluster.lease import WorkerLease
+from hub.core.clock import ManualClock
 from hub.core.context import system_context
 from hub.core.errors import Conflict, HubError, NotFound, Unavailable
 from hub.core.sql import SqlConnection
@@ -486,3 +488,20 @@ async def test_a_channel_that_comes_back_has_a_minute(bench: Bench) -> None:
     await look(bench, STUCK_S + 1)
 
     assert [id for id, _ in repaired(bench)] == ["waiting:test:default"]
+
+
+async def test_nothing_is_sent_while_the_lease_is_not_held_and_it_waits_as_it_was(bench: Bench) -> None:
+    clock = ManualClock()
+    bench.channels.lease = lease = WorkerLease(clock.monotonic, clock.sleep)
+    platform = Platform()
+    await bench.channels.add(platform)
+
+    await bench.outbox.send(Address("test", "1"), "hello", system_context())
+    await until(lambda: clock.sleepers)
+    await clock.advance(60)
+    assert platform.sent == []
+    lease.renew(begun=60.0)
+    await clock.advance(1)
+
+    await bench.until(lambda states: states == {"sent": 1})
+    assert [message.text for message in platform.sent] == ["hello"]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from hub.core.clock import Clock
+from hub.cluster.lease import WorkerLease
+from hub.core.clock import Clock, ManualClock
 from hub.core.context import Authority
 from hub.core.errors import Conflict, Forbidden, NotFound, TimedOut
 from hub.core.events import Event, EventBus
@@ -266,3 +267,20 @@ async def test_what_waits_for_a_node_outlives_the_hub_and_is_done_when_it_comes(
     assert later.nodes.work.of("lamp") == []
     await tasks.cancel_all()
     await db.close()
+
+
+async def test_a_node_is_asked_only_while_the_lease_is_held(room: Room) -> None:
+    clock = ManualClock()
+    room.nodes.lease = lease = WorkerLease(clock.monotonic, clock.sleep)
+    radio, lamp = Radio(), Lamp("lamp")
+    await room.nodes.add(radio)
+    radio.connect(lamp)
+    room.admit("lamp")
+
+    asking = asyncio.ensure_future(room.nodes.invoke("lamp", "switch", {"on": True}))
+    await clock.advance(60)
+    assert lamp.keys == []
+    lease.renew(begun=60.0)
+    await clock.advance(1)
+
+    assert await asking == {"on": True}

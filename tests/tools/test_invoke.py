@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hub.cluster.lease import WorkerLease
+from hub.core.clock import ManualClock
 from hub.core.context import Authority, Context, ToolPolicy
 from hub.core.errors import Conflict, InvalidRequest, NotFound
 from hub.core.events import Event, EventBus
@@ -336,3 +338,23 @@ def test_the_catalogue_is_plain_data_in_a_stable_order(bench: Bench) -> None:
     assert [each["name"] for each in catalog] == ["grep", "write", "get_state"]
     assert [tool.name for tool in bench.registry.available(OWNER)] == ["grep", "write", "get_state"]
     assert catalog[0]["parameters"]["required"] == ["path"]
+
+
+async def test_a_tool_runs_only_while_the_lease_is_held(bench: Bench) -> None:
+    clock = ManualClock()
+    bench.registry.lease = lease = WorkerLease(clock.monotonic, clock.sleep)
+    ran: list[float] = []
+
+    async def run(call: ToolCall) -> ToolResult:
+        ran.append(clock.monotonic())
+        return ToolResult("done")
+
+    bench.add(run)
+    calling = asyncio.ensure_future(bench.call())
+    await clock.advance(60)
+    assert ran == []
+    lease.renew(begun=60.0)
+    await clock.advance(1)
+
+    assert (await calling).output == "done"
+    assert len(ran) == 1

@@ -53,7 +53,7 @@ class AgentsComponent(Component):
     ) -> None:
         self._base = base
         self.agents = Agents(base.section("agents"), base.home)
-        self.lanes = Lanes(self._limits())
+        self.lanes = Lanes(self._limits(), None if base.share is None else base.share.lanes)
         self.workspaces = Workspaces(
             self.agents, people, base.home, base.clock, base.zone, base.twelve_hours, base.bus.fire
         )

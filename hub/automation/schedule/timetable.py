@@ -108,6 +108,11 @@ class Timetable:
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def due(self) -> float | None:
+        """When the first of all entries comes due, seconds since the epoch; None when none does."""
+        return min((each.due for each in self._entries if each.due is not None), default=None)
+
     def add(
         self,
         schedule: Schedule,

@@ -90,6 +90,7 @@ class SubagentAnswers:
             raise InvalidRequest("thread: nothing may be sent to this chat; spawn it without one")
         opened = address
         if isinstance(channel, CanOpenThread):
+            await self._outbox.channels.lease.held()
             try:
                 opened = await channel.open_thread(address, label)
             except HubError as error:

@@ -273,6 +273,7 @@ class Pairings:
         with suppress(TimeoutError):
             async with asyncio.timeout(SEND_LIMIT_S):
                 if attached is not None:
+                    await self._outbox.channels.lease.held()
                     state = (await attached.channel.send(OutboundMessage(entry.id, address, text))).state
         if state not in (DeliveryState.DELIVERED, DeliveryState.UNKNOWN):
             await self._db.write(lambda connection: _expire(connection, entry.id))

@@ -403,9 +403,18 @@ class LiveAnswers:
         """Show something, with the answer itself held back until it has ended."""
         if stream.ended:
             return Delivery(DeliveryState.TRANSIENT)
-        task = self._parts.tasks.spawn(_shown(show), name="show an answer that is being written")
+        task = self._parts.tasks.spawn(self._shown(show), name="show an answer that is being written")
         self._outbox.hold(stream.run_id, task)
         return await asyncio.shield(task)
+
+    async def _shown(self, show: Callable[[], Awaitable[Delivery | None]]) -> Delivery:
+        try:
+            async with asyncio.timeout(SHOW_LIMIT_S):
+                await self._outbox.channels.lease.held()
+                return await show() or Delivery(DeliveryState.DELIVERED)
+        except Exception as error:  # nothing depends on it
+            _log.warning("an answer cannot be shown while it is written: %r", error)
+            return Delivery(DeliveryState.PERMANENT)
 
     # -- what leads to it ------------------------------------------------------------------------------------------
 
@@ -463,8 +472,8 @@ class LiveAnswers:
         if channel is None or now < run.draft_next_at or not self._sends(run):
             return
         run.draft_next_at = now + channel.limits.draft_interval_s
-        thinking = channel.draft(run.target.address, event.data["run_id"], run.thought)
-        self._parts.tasks.spawn(thinking, name="show what a model thinks")
+        thinking = partial(channel.draft, run.target.address, event.data["run_id"], run.thought)
+        self._parts.tasks.spawn(self._shown(thinking), name="show what a model thinks")
 
     def _sends(self, run: _LiveRun) -> bool:
         return self._may_send(run.target.address, run.target.session_key)
@@ -478,15 +487,6 @@ class LiveAnswers:
         session = self._parts.sessions.get(run.target.session_key)
         chosen: str | None = run.options.get(field) or getattr(session, field, None)
         return chosen
-
-
-async def _shown(show: Callable[[], Awaitable[Delivery | None]]) -> Delivery:
-    try:
-        async with asyncio.timeout(SHOW_LIMIT_S):
-            return await show() or Delivery(DeliveryState.DELIVERED)
-    except Exception as error:  # nothing depends on it
-        _log.warning("an answer cannot be shown while it is written: %r", error)
-        return Delivery(DeliveryState.PERMANENT)
 
 
 def _drafts(attached: Attached, address: Address) -> CanDraft | None:

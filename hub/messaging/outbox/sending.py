@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from hub.core.clock import Clock
+from hub.core.clock import Clock, Lease
 from hub.core.context import SYSTEM, Context
 from hub.core.errors import HubError, LimitExceeded, NotFound, TimedOut, Unavailable
 from hub.core.events import EventBus
@@ -241,6 +241,8 @@ class OutboxSender:
         return begun is not None and begun.id == row.id
 
     async def _attempt(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
+        lease = self._channels.lease
+        await lease.held()  # what was not begun is still queued for whoever takes over
         if not safe:
             row.state = "sending"
             if self._is_begun(row):
@@ -249,7 +251,7 @@ class OutboxSender:
                 await self._write(lambda connection: outbox_rows.set_state(connection, row, self._now_ms()))
         row.updated_ms = self._now_ms()
         settings = self.settings
-        return await _attempt(row, attached, settings.language, settings.media_roots)
+        return await _attempt(row, attached, settings.language, settings.media_roots, lease)
 
     async def _resolved(self, outgoing: NewText | Withdrawal) -> Outgoing:
         """Return the row with the platform's id of the message that it refers to; without one, a text as a message."""
@@ -407,7 +409,7 @@ def _text_limit(attached: Attached, outgoing: NewMessage | NewText | NewPoll) ->
     return limits.text
 
 
-async def _attempt(row: OutboxRow, attached: Attached, language: str, roots: Iterable[Path]) -> Delivery:
+async def _attempt(row: OutboxRow, attached: Attached, language: str, roots: Iterable[Path], lease: Lease) -> Delivery:
     """Send a row once.
 
     Args:
@@ -415,10 +417,12 @@ async def _attempt(row: OutboxRow, attached: Attached, language: str, roots: Ite
         attached: Its channel.
         language: The language of the note about what could not be sent.
         roots: Directories below which attachments may be.
+        lease: Looked at last of all.
     """
     channel = attached.channel
     if isinstance(row.outgoing, NewMessage) and row.outgoing.media:
         row = replace(row, outgoing=await _carried(row.outgoing, channel.limits, language, tuple(roots)))
+    await lease.held()
     call = _call(row, channel)
     if call is None:
         return Delivery(DeliveryState.PERMANENT, error=f"{channel.name} cannot do this")

@@ -68,6 +68,7 @@ class TypingIndicators:
         while self._clock.monotonic() < end:
             try:
                 async with asyncio.timeout(CALL_LIMIT_S):
+                    await self._channels.lease.held()
                     await channel.typing(address)
             except Exception as error:  # nothing depends on it
                 account = (address.channel, address.account)

@@ -73,7 +73,7 @@ class MqttBridge:
         self.reason = "not connected yet"
         self.received = 0
         self.dropped = 0
-        self.connection = MqttConnection(address, host.clock, self._came, self._changed)
+        self.connection = MqttConnection(address, host.clock, self._came, self._changed, host.lease)
         host.bus.listen(EVENT_WANTED, self._wanted)
 
     @property

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from hub.core.clock import Clock
+from hub.core.clock import ALWAYS, Clock, Lease
 from hub.core.errors import LimitExceeded, TimedOut
 from integrations.devices.mqtt.topics import Subscriptions
 
@@ -70,6 +70,7 @@ class MqttConnection:
         address: The broker's address.
         on_message: Called with topic, payload, QoS and whether it was retained.
         on_change: Called with whether there is a connection, and why not.
+        lease: Waited for before each message is published.
     """
 
     def __init__(
@@ -78,11 +79,13 @@ class MqttConnection:
         clock: Clock,
         on_message: OnMessage,
         on_change: Callable[[bool, str], None],
+        lease: Lease = ALWAYS,
     ) -> None:
         self._address = address
         self._clock = clock
         self._on_message = on_message
         self._on_change = on_change
+        self._lease = lease
         self._client: Client | None = None
         self._up = asyncio.Event()
         self._down = asyncio.Event()
@@ -126,6 +129,7 @@ class MqttConnection:
             TimedOut: There was no connection, or no acknowledgement, in time.
             LimitExceeded: Too many messages wait.
         """
+        await self._lease.held()
         if not qos and self._client is not None and _written(self._client, topic, payload, retain=retain):
             return
         if self._waiting >= OUTBOX_LIMIT:
@@ -145,6 +149,7 @@ class MqttConnection:
         from aiomqtt import MqttError
 
         await self._up.wait()
+        await self._lease.held()
         client = self._client
         if client is None:
             return False

@@ -60,7 +60,7 @@ async def setup(host: IntegrationHost, config: Mapping[str, Any] | None) -> None
         agents=host.agents,
         workspaces=host.workspaces,
         clock=host.clock,
-        place=place_of(host.sandboxes.of, host.sandboxes.open, elevated.of),
+        place=place_of(host.sandboxes.of, host.sandboxes.open, elevated.of, mandatory=host.sandboxes.mandatory),
         rules=rules,
         ask=host.ask,
         writes_inside=lambda call: (

@@ -382,6 +382,8 @@ def place_of(
     of: Callable[[ToolCall], Awaitable[Sandbox | None]],
     open: Callable[[ToolCall], Awaitable[Sandbox]],
     elevated: Callable[[ToolCall], str],
+    *,
+    mandatory: bool = False,
 ) -> PlaceOf:
     """Return the function that decides where a call runs.
 
@@ -389,10 +391,11 @@ def place_of(
         of: Returns the sandbox that it must use, or None.
         open: Returns the sandbox that it would use.
         elevated: Returns whether an owner let it run on the hub's machine: off if not.
+        mandatory: Whether nobody can let it.
     """
 
     async def place(call: ToolCall, host: str) -> Sandbox | None:
-        needed = await of(call) if elevated(call) == "off" else None
+        needed = await of(call) if mandatory or elevated(call) == "off" else None
         if needed is not None and host in ("hub", "node"):
             raise Forbidden("host: this conversation's commands run in a sandbox; use sandbox or auto")
         return await open(call) if needed is None and host == "sandbox" else needed

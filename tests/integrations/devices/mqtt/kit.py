@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import aiomqtt
 
+from hub.core.clock import ALWAYS, Lease
 from hub.core.context import system_context
 from hub.entities.entities import HomeEntities
 from hub.entities.registry import VERSION, HomeRegistry
@@ -60,6 +61,7 @@ class MqttKit(Bench):
         self.db = Database(self.home.hub_db, HUB_MIGRATIONS, synchronous="NORMAL")
         self.nodes = make_nodes(self.bus, self.clock.time, self.tasks)
         self.pages = PageTable(self.gateway.routes)
+        self.lease: Lease = ALWAYS
 
     async def set_up(self, config: Mapping[str, Any]) -> None:
         """Set the integration up, and wait for the broker."""

@@ -9,6 +9,8 @@ from typing import Any, cast
 
 import pytest
 
+from hub.cluster.lease import WorkerLease
+from hub.core.clock import ManualClock
 from hub.core.context import system_context
 from hub.core.errors import InvalidRequest
 from hub.core.ids import new_id
@@ -247,3 +249,24 @@ def test_check_says_what_a_client_without_rules_may_do(stated: dict[str, Any], t
     CROSS_CHECKS["clients"](cast(Any, config), cast(Any, report))
 
     assert sorted(each.partition(" has no ")[2].partition(":")[0] for each in warnings) == told
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+async def test_nothing_is_published_while_the_lease_is_not_held(kit: MqttKit, mosquitto: Mosquitto, qos: int) -> None:
+    clock, top = ManualClock(), place()
+    heard = kit.arm({"trigger": "mqtt", "topic": f"{top}/#"})
+    kit.lease = lease = WorkerLease(clock.monotonic, clock.sleep)
+    await connected(kit, mosquitto.port)
+    before = clock.sleepers
+
+    publishing = asyncio.ensure_future(kit.call("mqtt.publish", topic=f"{top}/a", payload="on", qos=qos))
+    await until(lambda: clock.sleepers > before)
+    async with Device(mosquitto.port) as device:
+        await device.say(f"{top}/other", "on")
+        await until(lambda: heard.fired)
+    assert [each.trigger["topic"] for each in heard.fired] == [f"{top}/other"]
+    lease.renew(begun=0.0)
+    await clock.advance(1)
+    await publishing
+
+    await until(lambda: len(heard.fired) == 2)
