@@ -35,6 +35,7 @@ class PostgresqlDatabase(Database):
         post_delay_s: How long a posted write may wait for others to share its commit, seconds.
         patience_s: How long awaited writes wait for a server that went away, seconds.
         answer_limit_s: After this long without an answer a connection counts as broken, seconds.
+        worker: The worker that the hub is in, which has made the tables.
     """
 
     holds_files = True
@@ -48,6 +49,7 @@ class PostgresqlDatabase(Database):
         post_delay_s: float = POST_DELAY_S,
         patience_s: float = PATIENCE_S,
         answer_limit_s: float = ANSWER_LIMIT_S,
+        worker: str | None = None,
     ) -> None:
         self.path = path
         self.place = target.place
@@ -58,8 +60,8 @@ class PostgresqlDatabase(Database):
         self._target = target
         self._answer_limit_s = answer_limit_s
         self._migrations = tuple(migrations)
-        self._ownership = Ownership()
-        self._is_prepared = False
+        self._ownership = Ownership(worker)
+        self._is_prepared = worker is not None
         self._timeline = 0
         self._away_listeners: list[Callable[[HubError | None], object]] = []
         self._damage_listeners = []

@@ -40,10 +40,15 @@ class Owner(Struct, frozen=True):
 
 
 class Ownership:
-    """One hub's claim to a home."""
+    """One hub's claim to a home.
 
-    def __init__(self) -> None:
+    Args:
+        worker: The worker that it is in: whoever deletes that one's row takes the home from it.
+    """
+
+    def __init__(self, worker: str | None = None) -> None:
         self.id = new_id()
+        self._worker = worker
         self._taken = False
         self._begin = (
             f"BEGIN; UPDATE {TABLES}.owners SET written = written + 1"  # noqa: S608  constants and our id
@@ -72,12 +77,12 @@ class Ownership:
         if self._taken and (owner is None or owner.id != self.id):
             raise _lost(session, owner)
         session.connection.execute(
-            f"INSERT INTO {TABLES}.owners(home, owner, backend, host, process, version)"  # noqa: S608
-            " VALUES (%s, %s, pg_backend_pid(), %s, %s, %s) ON CONFLICT(home) DO UPDATE SET owner = excluded.owner,"
-            " backend = excluded.backend, host = excluded.host, process = excluded.process,"
-            " version = excluded.version, since = CASE WHEN owners.owner = excluded.owner THEN owners.since"
-            " ELSE now() END",
-            (session.target.home, self.id, socket.gethostname(), os.getpid(), __version__),
+            f"INSERT INTO {TABLES}.owners(home, owner, backend, host, process, version, worker)"  # noqa: S608
+            " VALUES (%s, %s, pg_backend_pid(), %s, %s, %s, %s) ON CONFLICT(home) DO UPDATE SET"
+            " owner = excluded.owner, backend = excluded.backend, host = excluded.host,"
+            " process = excluded.process, version = excluded.version, worker = excluded.worker,"
+            " since = CASE WHEN owners.owner = excluded.owner THEN owners.since ELSE now() END",
+            (session.target.home, self.id, socket.gethostname(), os.getpid(), __version__, self._worker),
         )
         session.commit()
         self._taken = True

@@ -34,6 +34,22 @@ _WRITTEN = "written BIGINT NOT NULL DEFAULT 0"
 _OWNERS = f"""CREATE TABLE {TABLES}.owners(
     home TEXT COLLATE "C" PRIMARY KEY, owner TEXT NOT NULL, backend BIGINT NOT NULL, host TEXT NOT NULL,
     process BIGINT NOT NULL, version TEXT NOT NULL, since TIMESTAMPTZ NOT NULL DEFAULT now(), {_WRITTEN})"""
+_FOR_ALL = ("owners", "schema_version", "workers", "homes")
+"""Tables that are of no home, and only here."""
+_WORKERS = (
+    f"""CREATE TABLE {TABLES}.workers(
+    id TEXT PRIMARY KEY, number INTEGER NOT NULL GENERATED ALWAYS AS IDENTITY, name TEXT NOT NULL, url TEXT NOT NULL,
+    host TEXT NOT NULL, process BIGINT NOT NULL, version TEXT NOT NULL, backend BIGINT NOT NULL, server TEXT NOT NULL,
+    weight DOUBLE PRECISION NOT NULL DEFAULT 0, homes_limit BIGINT NOT NULL DEFAULT 0,
+    beats BIGINT NOT NULL DEFAULT 0, started_at TIMESTAMPTZ NOT NULL DEFAULT now(), until TIMESTAMPTZ NOT NULL)""",
+    f"""CREATE TABLE {TABLES}.homes(
+    name TEXT COLLATE "C" PRIMARY KEY, folder TEXT NOT NULL, wanted TIMESTAMPTZ, due TIMESTAMPTZ, pinned TEXT,
+    owner TEXT REFERENCES {TABLES}.workers ON DELETE SET NULL, serving BIGINT NOT NULL DEFAULT 0, moving TEXT,
+    problem TEXT, created_at TIMESTAMPTZ NOT NULL DEFAULT now())""",
+    f"CREATE INDEX homes_owner ON {TABLES}.homes(owner)",
+    f"ALTER TABLE {TABLES}.owners ADD COLUMN worker TEXT REFERENCES {TABLES}.workers ON DELETE CASCADE",
+    f"CREATE INDEX owners_worker ON {TABLES}.owners(worker)",
+)
 
 
 def adapted(statement: str) -> list[str]:
@@ -90,9 +106,11 @@ def prepare(connection: psycopg.Connection[Any], migrations: Sequence[Migration]
             _number_writes(connection)
         if found == len(migrations):
             _refuse_lost(connection, migrations, place)
-            return
         try:
-            _make(connection, migrations, found)
+            if found < len(migrations):
+                _make(connection, migrations, found)
+            if connection.execute("SELECT to_regclass(%s)", (f"{TABLES}.workers",)).fetchone() == (None,):
+                _run(connection, _WORKERS)
         except (psycopg.Error, sqlite3.Error, StorageError) as error:
             raise MigrationFailed(
                 f"the tables of {place} could not be brought from version {found} to {len(migrations)} ({error}); they "
@@ -136,8 +154,8 @@ def tables_of(connection: psycopg.Connection[Any], schema: str) -> dict[str, lis
     rows = connection.execute(
         "SELECT relname, attname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid WHERE attnum > 0"
         " AND NOT attisdropped AND relkind IN ('r', 'v') AND relnamespace = to_regnamespace(%s)"
-        " AND relname NOT IN ('owners', 'schema_version') ORDER BY relname, attnum",
-        (schema,),
+        " AND relname <> ALL(%s) ORDER BY relname, attnum",
+        (schema, list(_FOR_ALL)),
     )
     found: dict[str, list[str]] = {}
     for table, column in rows:

@@ -45,7 +45,7 @@ def fails(connection: Any) -> None:
 
 
 def described(server: PostgresqlServer, name: str) -> tuple[list[Any], list[Any]]:
-    ours = ("owners", "schema_version")
+    ours = ("owners", "schema_version", "workers", "homes")
     columns = [row for row in server.execute(_COLUMNS, name) if row[0] not in ours]
     return columns, [row for row in server.execute(_UNIQUE, name) if row[0] not in ours]
 
