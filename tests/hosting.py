@@ -8,7 +8,6 @@ from hub.core.clock import ALWAYS
 from hub.host import HubParts, IntegrationHost
 from hub.integration.registrations import Registrations
 
-
 DEFAULTS = {"lease": ALWAYS, "share": None}
 
 

@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hub.core.sql import SqlConnection
 from hub.sessions.entry import Header, encode_line
 from hub.sessions.transcript_file import TranscriptReading, move_to_deleted, parse_line, read_lines
 from hub.sessions.transcript_table import HEAD, LINE
 from hub.storage.database import Database
+from hub.storage.document_moving import TABLE, documents_into_files, files_into_documents
 from hub.storage.files import write_atomic
 from hub.storage.homedir import Home
-from hub.storage.moving import READ_LIMIT_S, MoveFailed
+from hub.storage.moving import READ_LIMIT_S, MoveFailed, move_rows
 
 TABLES = frozenset({"transcripts", "transcript"})
 DELETED = "deleted"
@@ -104,3 +106,32 @@ def _put(connection: SqlConnection, head: tuple[str, str, str, int], lines: list
 def _get(connection: SqlConnection, session_id: str) -> list[str]:
     select = "SELECT data FROM transcript WHERE session_id = ? ORDER BY seq"
     return [str(row[0]) for row in connection.execute(select, (session_id,))]
+
+
+async def carry(home: Home, source: Database, target: Database) -> dict[str, Any]:
+    """Carry a home over, and return how many rows, transcripts and small files it has; nothing if it was there already.
+
+    Raises:
+        HubError: It cannot be done; the old side is in charge still.
+    """
+    transcripts = documents = 0
+
+    async def carry_files() -> None:
+        nonlocal transcripts, documents
+        if not source.holds_files:
+            transcripts = await files_into_table(home, target)
+            documents = await files_into_documents(home, target)
+        else:
+            transcripts = await table_into_files(home, source)
+            documents = await documents_into_files(home, source)
+
+    try:
+        await source.open()
+        await target.open()
+        found = await move_rows(source, target, carry_files, without=TABLES | {TABLE})
+    finally:
+        await source.close()
+        await target.close()
+    if found is None:
+        return {}
+    return {"rows": sum(each.rows for each in found.values()), "transcripts": transcripts, "documents": documents}

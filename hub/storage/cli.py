@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,10 +14,6 @@ from hub.cli.options import home_option, json_option, print_json
 from hub.cli.remote import RemoteHome
 from hub.core.errors import HubError
 from hub.storage.instance_lock import InstanceLock
-
-if TYPE_CHECKING:
-    from hub.storage.database import Database
-    from hub.storage.homedir import Home
 
 STAYS = (
     "In the folder of the home stay: the configuration and its secrets, workspaces, media, history, the index of the "
@@ -65,6 +60,7 @@ def move(to: str, home: Path, as_json: bool) -> None:
                 "docs/scale.md",
                 Exit.USAGE,
             )
+        from hub.sessions.transcript_moving import carry
         from hub.storage.database import Database
 
         lock.acquire()
@@ -86,36 +82,3 @@ def move(to: str, home: Path, as_json: bool) -> None:
     click.echo(STAYS)
     if to == "sqlite":
         click.echo("Take `storage:` out of configuration.yaml before you start the hub.")
-
-
-async def carry(home: Home, source: Database, target: Database) -> dict[str, Any]:
-    """Carry a home over, and return how many rows, transcripts and small files it has; nothing if it was there already.
-
-    Raises:
-        HubError: It cannot be done; the old side is in charge still.
-    """
-    from hub.sessions.transcript_moving import TABLES, files_into_table, table_into_files
-    from hub.storage.document_moving import TABLE, documents_into_files, files_into_documents
-    from hub.storage.moving import move_rows
-
-    transcripts = documents = 0
-
-    async def carry_files() -> None:
-        nonlocal transcripts, documents
-        if not source.holds_files:
-            transcripts = await files_into_table(home, target)
-            documents = await files_into_documents(home, target)
-        else:
-            transcripts = await table_into_files(home, source)
-            documents = await documents_into_files(home, source)
-
-    try:
-        await source.open()
-        await target.open()
-        found = await move_rows(source, target, carry_files, without=TABLES | {TABLE})
-    finally:
-        await source.close()
-        await target.close()
-    if found is None:
-        return {}
-    return {"rows": sum(each.rows for each in found.values()), "transcripts": transcripts, "documents": documents}

@@ -109,6 +109,18 @@ class InstanceLock:
                 time.sleep(WAIT_S)  # it was just given up, or its holder has not written who it is yet
         raise AlreadyRunning(self.home, None, self._what)
 
+    def take_over(self) -> Running:
+        """Take the lock even if a process holds it: the home is known to be ours, and that one is frozen, or ends.
+
+        Raises:
+            OSError: The lock file cannot be made.
+        """
+        try:
+            return self.acquire()
+        except AlreadyRunning:
+            self._path.unlink(missing_ok=True)  # what it holds is then the lock on a file that nobody finds
+            return self.acquire()
+
     def update(self, host: str, port: int, *, tls: bool = False) -> Running:
         """Record where the gateway listens.
 

@@ -114,7 +114,7 @@ async def move_rows(
                 f"{target_name} holds a home already (rows in {', '.join(held[:3])}). Name another home in `storage:`, "
                 "or delete that one. Nothing was changed."
             )
-    await target.write(partial(_set_mark, mark=UNFINISHED, value=source_name))
+    await target.write(partial(set_mark, mark=UNFINISHED, value=source_name))
     found = {}
     for table in tables:
         await target.write(partial(_empty, table=table))
@@ -127,12 +127,12 @@ async def move_rows(
 
 async def _switch(source: Database, target: Database) -> None:
     """Put the new side in charge, by one commit in the file of the home's folder."""
-    moved = partial(_set_mark, mark=MOVED, value=_name(target))
+    moved = partial(set_mark, mark=MOVED, value=_name(target))
     if not source.holds_files:
         await source.write(moved)  # decides
         await target.write(_clear_marks)
         return
-    await source.write(partial(_set_mark, mark=LEAVING, value=_name(target)))
+    await source.write(partial(set_mark, mark=LEAVING, value=_name(target)))
     await target.write(_clear_marks)  # decides
     await source.write(moved)
 
@@ -178,7 +178,7 @@ async def _settle(db: Database) -> None:
     if await asyncio.to_thread(read_meta, file, UNFINISHED) is not None:
         await db.write(_stay)
     else:
-        await db.write(partial(_set_mark, mark=MOVED, value=there))
+        await db.write(partial(set_mark, mark=MOVED, value=there))
 
 
 async def read_mark(db: Database, mark: str) -> str | None:
@@ -263,7 +263,8 @@ def _plain(row: Any) -> tuple[Any, ...]:
     return tuple(bytes(each) if isinstance(each, memoryview) else each for each in row)
 
 
-def _set_mark(connection: SqlConnection, mark: str, value: str) -> None:
+def set_mark(connection: SqlConnection, mark: str, value: str) -> None:
+    """Set a mark of a database."""
     _stay(connection)
     connection.execute(upsert("meta", "key, value"), (mark, value))
 

@@ -8,14 +8,21 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from hub.cluster.lease import WorkerLease
 from hub.cluster.membership import Membership
 from hub.core.errors import HubError
+from hub.core.sql import SqlConnection
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.postgresql.database import PostgresqlDatabase
 from hub.storage.postgresql.session import Target
+
+
+def insert(connection: SqlConnection, key: str) -> None:
+    """Write one row."""
+    connection.execute("INSERT INTO meta VALUES (?, ?)", (key, ""))
 
 
 async def main(url: str) -> None:
@@ -34,11 +41,8 @@ async def main(url: str) -> None:
     count = 0
     while True:
         count += 1
-        key = f"written {count}"
         try:
-            await home.write(
-                lambda connection, key=key: connection.execute("INSERT INTO meta VALUES (?, ?)", (key, ""))
-            )
+            await home.write(partial(insert, key=f"written {count}"))
         except HubError:
             await asyncio.sleep(0.05)  # it was taken over, and is about to be told
 

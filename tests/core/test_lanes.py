@@ -137,3 +137,42 @@ async def test_a_raised_limit_lets_waiters_in_at_once() -> None:
     assert log == ["0", "1", "2"]
     gate.set()
     await asyncio.gather(*tasks)
+
+
+async def test_homes_of_a_worker_share_its_places_and_each_keeps_its_own_limit() -> None:
+    worker = Lanes({MAIN: 2})
+    elm, oak = Lanes({MAIN: 1}, worker), Lanes({MAIN: 5}, worker)
+    log: list[str] = []
+    gates = {name: asyncio.Event() for name in ("elm 1", "elm 2", "oak 1", "oak 2")}
+    tasks = [
+        asyncio.ensure_future(hold(elm if name.startswith("elm") else oak, MAIN, name, log, gate, Priority.INTERACTIVE))
+        for name, gate in gates.items()
+    ]
+    await turn()
+    assert log == ["elm 1", "oak 1"]  # elm has one place of its own, and the worker two
+
+    gates["oak 1"].set()
+    await turn()
+    assert log == ["elm 1", "oak 1", "oak 2"]
+
+    for gate in gates.values():
+        gate.set()
+    await asyncio.gather(*tasks)
+    assert log == ["elm 1", "oak 1", "oak 2", "elm 2"]
+    assert worker.snapshot()[MAIN]["running"] == 0
+
+
+async def test_who_gives_up_waiting_for_the_worker_gives_its_place_at_home_back() -> None:
+    worker = Lanes({MAIN: 1})
+    elm, oak = Lanes({MAIN: 1}, worker), Lanes({MAIN: 1}, worker)
+    release = await elm.take(MAIN, system_context())
+    waiting = asyncio.ensure_future(oak.take(MAIN, system_context()))
+    await turn()
+    assert oak.snapshot()[MAIN]["running"] == 1
+
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+    assert oak.snapshot()[MAIN]["running"] == 0
+    release()
+    assert worker.snapshot()[MAIN] == {"running": 0, "waiting": 0, "limit": 1}

@@ -67,11 +67,11 @@ class ListedEngine:
 class House:
     """Sandboxes of one agent with the settings that a test gives it."""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any] | None = None, *, mandatory: bool = False) -> None:
         self.clock = ManualClock()
         self.configure(config)
         places = SandboxPlaces(folder, folder / ".storage/sandboxes", lambda _: folder, WorkspaceRules((), (), (), ()))
-        self.sandboxes = Sandboxes(lambda _: self.settings, places, self.clock)
+        self.sandboxes = Sandboxes(lambda _: self.settings, places, self.clock, mandatory=mandatory)
 
     def configure(self, config: Mapping[str, Any] | None) -> None:
         self.settings: SandboxSettings = sandbox_settings(None if config is None else Schema(SANDBOX_SCHEMA)(config))
@@ -170,3 +170,11 @@ async def test_idle_and_forgotten_ones_are_removed_and_there_are_never_too_many(
     await house.of(OWNER, "agent:main:cron:5")
     await house.sandboxes.prune()
     assert [*engine.specs] == [await house.of(OWNER, "agent:main:cron:5")]
+
+
+@pytest.mark.parametrize("config", [None, {"mode": "non_main"}, {"mode": "off"}])
+async def test_beside_other_homes_every_program_is_in_one(config: dict[str, str] | None, tmp_path: Path) -> None:
+    house = House(tmp_path, config, mandatory=True)
+    house.sandboxes.add(ListedEngine("docker"))
+
+    assert await house.of(OWNER, MAIN) is not None

@@ -23,10 +23,12 @@ class Metric:
     Args:
         kind: counter or gauge.
         names: The names of its labels.
+        limit: How many sets of labels are told apart.
     """
 
-    def __init__(self, name: str, kind: str, help: str, *names: str) -> None:
+    def __init__(self, name: str, kind: str, help: str, *names: str, limit: int = SERIES_LIMIT) -> None:
         self.name, self.kind, self.help = name, kind, help
+        self._limit = limit
         self._names = names
         self._values: dict[Labels, float] = {}
 
@@ -48,7 +50,7 @@ class Metric:
         return dict(zip(self._names, labels, strict=True))
 
     def _bounded(self, labels: Labels, known: Mapping[Labels, object]) -> Labels:
-        return labels if labels in known or len(known) < SERIES_LIMIT else (OTHER,) * len(self._names)
+        return labels if labels in known or len(known) < self._limit else (OTHER,) * len(self._names)
 
 
 class Histogram(Metric):

@@ -64,7 +64,7 @@ def build(host: IntegrationHost) -> None:
     )
 
     jobs = Jobs(ground, lambda: host.config)
-    worker = IndexWorker(cache_directory(host.home), host.clock, tasks)
+    worker = _index_worker(host, tasks)
     memory = NotesMemory(
         workspace,
         jobs,
@@ -126,6 +126,15 @@ def build(host: IntegrationHost) -> None:
         citations=lambda: str(section("memory")["citations"]),
     )
     host.tools.add(*tools.all())
+
+
+def _index_worker(host: IntegrationHost, tasks: TaskOwner) -> IndexWorker:
+    """Return the process that keeps the indexes: one of this home's own, or that of all homes of a worker."""
+    if host.share is None or host.home.in_worker is None:
+        return IndexWorker(cache_directory(host.home), host.clock, tasks)
+    from integrations.memory.notes.client.home_index import HomeIndex
+
+    return HomeIndex(host.share, host.home.in_worker.name, host.clock, tasks)
 
 
 def settings_in_force(config: Config) -> Mapping[str, Any]:

@@ -10,9 +10,9 @@ import pytest
 from hub.core.errors import HubError
 from hub.models.contract import user_message
 from hub.sessions.entry import Header, message_entry
+from hub.sessions.transcript_moving import carry
 from hub.sessions.transcript_store import TranscriptFiles
 from hub.sessions.transcript_table import TranscriptTable
-from hub.storage.cli import carry
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS

@@ -128,7 +128,7 @@ class IndexWorker:
             "today": (today or self._clock.now().date()).isoformat(),
             "within_s": within_s,
         }
-        return read_as(SearchAnswer, await self._call(job, "search", args, SEARCH_S))
+        return read_as(SearchAnswer, await self.call(job, "search", args, SEARCH_S))
 
     async def sync(self, job: Job, paths: Sequence[str] | None = None, *, force: bool = False) -> Synced:
         """Update the index from all files, or from some, named as in results; `force` rebuilds it beside the old one.
@@ -136,22 +136,22 @@ class IndexWorker:
         Returns when what changed can be found by word, and has vectors or a reason why not.
         """
         args = {"paths": None if paths is None else list(paths), "force": force}
-        return read_as(Synced, await self._call(job, "sync", args, SYNC_S))
+        return read_as(Synced, await self.call(job, "sync", args, SYNC_S))
 
     async def verify(self, job: Job) -> Verified:
         """Compare files and index, and repair differences."""
-        return read_as(Verified, await self._call(job, "verify", {}, SYNC_S))
+        return read_as(Verified, await self.call(job, "verify", {}, SYNC_S))
 
     async def status(self, job: Job) -> dict[str, Any]:
         """Return facts on files, index, engines and embeddings."""
-        return read_as(dict[str, Any], await self._call(job, "status", {}, STATUS_S))
+        return read_as(dict[str, Any], await self.call(job, "status", {}, STATUS_S))
 
     async def similar(
         self, job: Job, areas: Sequence[str], threshold: float, limit: int
     ) -> list[tuple[Hit, Hit, float]]:
         """Return pairs of similar passages of one area, with their similarity 0 to 1, highest first."""
         args = {"areas": list(areas), "threshold": threshold, "limit": limit}
-        return read_as(list[tuple[Hit, Hit, float]], await self._call(job, "similar", args, SIMILAR_S))
+        return read_as(list[tuple[Hit, Hit, float]], await self.call(job, "similar", args, SIMILAR_S))
 
     async def embed(self, job: Job, texts: Sequence[str]) -> tuple[str, list[list[float]]]:
         """Return the embedder of this agent, and the vector of each text.
@@ -159,7 +159,7 @@ class IndexWorker:
         Raises:
             Unavailable: Nobody does, or not now.
         """
-        made = read_as(_Made, await self._call(job, "embed", {"texts": list(texts)}, EMBED_S))
+        made = read_as(_Made, await self.call(job, "embed", {"texts": list(texts)}, EMBED_S))
         return made.model, made.vectors
 
     async def drop(self, job: Job, texts: Sequence[str]) -> None:
@@ -167,7 +167,15 @@ class IndexWorker:
 
         Best called right after the `sync` that took it out of the index, or before.
         """
-        await self._call(job, "drop", {"texts": list(texts)}, DROP_S)
+        await self.call(job, "drop", {"texts": list(texts)}, DROP_S)
+
+    async def leave(self, agent_id: str) -> None:
+        """Have the index of an agent closed; what is asked about it later opens it again."""
+        process = self._process
+        if process is None or not process.alive or self._told.pop(agent_id, None) is None:
+            return
+        with contextlib.suppress(HubError):  # a process that ends has closed it
+            await process.call({"op": "leave", "agent": agent_id}, STATUS_S)
 
     async def close(self) -> None:
         """Stop the process and wait for its end; nothing is started afterwards."""
@@ -175,7 +183,8 @@ class IndexWorker:
         async with self._starting:
             await self._end()
 
-    async def _call(self, job: Job, op: str, args: Mapping[str, Any], timeout_s: float) -> Any:
+    async def call(self, job: Job, op: str, args: Mapping[str, Any], timeout_s: float) -> Any:
+        """Have the process do something with the index of an agent, and return its answer; see the class."""
         process = await self._ready()
         self._used_at = self._clock.monotonic()
         if (self._idling is None or self._idling.done()) and not self._tasks.closed:

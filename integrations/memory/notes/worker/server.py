@@ -107,6 +107,8 @@ class Server:
             return {"busy": any(each.busy for each in self._indexes.values()), "rss_bytes": rss_bytes()}
         if op == "job":
             return await self._job(Job.from_plain(args))
+        if op == "leave":
+            return await self._leave(str(message.get("agent")))
         if op == "prepare":
             wanted = [IndexSettings.from_plain(job.settings) for job in self._jobs.values()]
             return await prepare(wanted, self._embedders)
@@ -152,6 +154,13 @@ class Server:
             if self._indexes.get(job.agent_id) is known:
                 del self._indexes[job.agent_id]
                 await known.close()
+
+    async def _leave(self, agent_id: str) -> None:
+        """Close the index of an agent that is not there any more, and forget it."""
+        self._jobs.pop(agent_id, None)
+        async with self._opening:
+            if (index := self._indexes.pop(agent_id, None)) is not None:
+                await index.close()
 
     async def _index(self, agent_id: str) -> AgentIndex:
         async with self._opening:
