@@ -201,9 +201,11 @@ class FrontDoor:
             place = await self._finder.find(visit.home)
             try:
                 return await self._through(place, visit)
-            except NotThere:
+            except NotThere as error:
                 self._finder.forget(visit.home)
                 if self._clock.monotonic() >= end:
+                    why = error.__cause__ or "it has the home no more"
+                    _log.warning("%s is not reached at %s: %s", visit.home, place.address, why)
                     raise not_open(visit.home) from None
             await self._clock.sleep(POLL_S)
 

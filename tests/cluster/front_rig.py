@@ -158,6 +158,7 @@ class Workers:
         self.ports: dict[str, int] = {}
         self.hubs: dict[str, Told] = {}
         self.fronts: dict[str, FrontDoor] = {}
+        self.root = "http://127.0.0.1"
 
     async def add(self, worker: str, **settings: Any) -> None:
         """Start a worker's front door."""
@@ -172,7 +173,7 @@ class Workers:
         self.fronts[worker] = front
 
     def owner(self, worker: str) -> Owner:
-        return Owner(worker, f"http://127.0.0.1:{self.ports[worker]}")
+        return Owner(worker, f"{self.root}:{self.ports[worker]}")
 
     async def open(self, home: str, worker: str) -> Told:
         """Let a worker have a home."""
@@ -206,7 +207,10 @@ class Workers:
     async def client(self, worker: str, host: str) -> AsyncIterator[aiohttp.ClientSession]:
         """An HTTP client of a worker, which asks for a host."""
         async with aiohttp.ClientSession(
-            f"http://127.0.0.1:{self.ports[worker]}", headers={"Host": host}, cookie_jar=aiohttp.DummyCookieJar()
+            f"{self.root}:{self.ports[worker]}",
+            headers={"Host": host},
+            cookie_jar=aiohttp.DummyCookieJar(),
+            connector=aiohttp.TCPConnector(ssl=False),
         ) as session:
             yield session
 

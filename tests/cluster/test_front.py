@@ -9,8 +9,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from hub.core.clock import ManualClock
 from tests.cluster.front_rig import DOMAIN, Workers, two_workers
-from tests.until import until
+from tests.gateway.certificates import issued
+from tests.until import as_time_passes, until
 
 OAK = "oak." + DOMAIN
 ELM = "elm." + DOMAIN
@@ -280,6 +282,22 @@ async def test_the_end_of_a_client_ends_its_websocket_at_the_hub(workers: Worker
         socket._response.connection.close()
 
         await workers.hubs["elm"].left.wait()
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_workers_speak_tls_to_those_whom_their_authority_knows(tmp_path: Path, known: bool) -> None:
+    authority, *tls = issued(tmp_path, "localhost")
+    (tmp_path / "other").mkdir()
+    other, *_ = issued(tmp_path / "other", "localhost")
+    clock = ManualClock()
+    async with two_workers(tmp_path, clock, tls=tuple(tls), authority=authority if known else other) as made:
+        made.root = "https://localhost"
+        hub = await made.open("elm", "one")
+        asked = asyncio.ensure_future(made.ask("two", ELM))
+        await as_time_passes(clock, 1.0, asked.done)
+
+    assert (await asked)[0] == (200 if known else 503)
+    assert [dict(each["headers"])["X-Forwarded-Proto"] for each in hub.requests] == ["https"] * known
 
 
 async def test_health_is_the_workers_own_where_no_home_is_named(workers: Workers) -> None:
