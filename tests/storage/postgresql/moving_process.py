@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hub.core.sql import SqlConnection
-from hub.storage.cli import carry
+from hub.sessions.transcript_moving import carry
 from hub.storage.database import Database
 from hub.storage.homedir import Home
 from hub.storage.migrations import HUB_MIGRATIONS

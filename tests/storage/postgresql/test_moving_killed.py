@@ -9,7 +9,7 @@ from subprocess import PIPE
 
 import pytest
 
-from hub.storage.cli import carry
+from hub.sessions.transcript_moving import carry
 from hub.storage.database import Database
 from hub.storage.document_table import is_document
 from hub.storage.moving import HomeMoved, contents, hub_tables, refuse_moved
