@@ -18,7 +18,7 @@ from hub.voice.ear import Ear
 from hub.voice.engines import within
 from hub.voice.line_home import LineHome
 from hub.voice.mouth import Mouth, Utterance, cut_short
-from hub.voice.segmenter import SpeechBegan, loudest
+from hub.voice.segmenter import SpeechBegan
 from hub.voice.settings import named
 from hub.voice.turn import Outcome, Turn, asks_back, is_stop
 from hub.voice.wake import SoundStream
@@ -107,7 +107,7 @@ class SatelliteLine:
         if self._wake is not None and turn.wake_word is None and not turn.is_follow_up:  # somebody spoke over an answer
             self._wake.feed(samples)
         self._fed_at = self._clock.monotonic()
-        turn.loudness = max(turn.loudness, loudest(samples))
+        turn.weigh(samples)
         for each in self._ear.feed(samples):
             if isinstance(each, SpeechBegan):
                 turn.is_speech = True
@@ -306,10 +306,7 @@ class SatelliteLine:
         turn.task = self._tasks.spawn(self._run(turn), name=f"turn at {self.info.id}")
         ready = self._home.engines.prepare(self.settings, self.language)
         self._tasks.spawn(ready, name="prepare what hears and speaks")
-        if turn.wake_word is None:
-            turn.decided.set()
-        else:
-            self._tasks.spawn(self._home.compare(turn), name=f"who is nearest to {self.info.id}")
+        self._home.nearest.begin(turn)
 
     async def _run(self, turn: Turn) -> None:
         try:
@@ -332,13 +329,17 @@ class SatelliteLine:
             self.mouth.release()
         if not said:
             return Outcome.SILENCE if said is None else Outcome.NOISE
-        await turn.decided.wait()
         self._become(Stage.PROCESSING)
+        if await self._home.nearest.has_heard(turn, said):
+            return Outcome.ELSEWHERE
         if not (text := await self._ear.understood(turn, said)):
             return Outcome.NOISE
+        if self._home.nearest.has_understood(turn, text):
+            return Outcome.ELSEWHERE
         paused = self._paused
         self._drop_paused()
         turn.text = text
+        turn.understood.set()
         self._mark(turn, "text", text=text)
         self._become(Stage.PROCESSING, text)
         if turn.question is not None:
@@ -418,6 +419,7 @@ class SatelliteLine:
         if turn.outcome is not None:
             return
         turn.outcome, turn.error = outcome, error
+        turn.understood.set()
         if turn.question is not None and not turn.question.done():
             if outcome is Outcome.FAILED:
                 turn.question.set_exception(Unavailable(error))
@@ -443,10 +445,6 @@ class SatelliteLine:
             return
         self._mark(turn, "done", outcome=outcome.value, **({"error": error} if error else {}))
         self._home.keep(turn)
-
-    def lose(self, turn: Turn) -> None:
-        """A nearer satellite answers."""
-        self._finish(turn, Outcome.ELSEWHERE)
 
     def _go_on(self) -> None:
         """Have the device hear no more, and show what it did before."""

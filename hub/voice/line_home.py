@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
 from hub.voice.engines import VoiceEngines
+from hub.voice.nearest import NearestRule
 from hub.voice.settings import VoiceSettings
 from hub.voice.turn import Turn
 from hub.voice.wake import WakeEngines
@@ -20,6 +21,7 @@ class LineHome(Protocol[LineT_contra]):
 
     clock: Clock
     engines: VoiceEngines
+    nearest: NearestRule
     settings: VoiceSettings
     tasks: TaskOwner
     wake_engines: WakeEngines
@@ -51,9 +53,6 @@ class LineHome(Protocol[LineT_contra]):
     def language_of(self, person: str | None) -> str:
         """Return what a person speaks, else the home's language."""
         ...
-
-    async def compare(self, turn: Turn) -> None:
-        """Decide who is the nearest of those that have heard the same words."""
 
     async def deliver(self, line: LineT_contra, turn: Turn, note: str) -> None:
         """Have what was said answered."""

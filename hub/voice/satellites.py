@@ -46,6 +46,7 @@ from hub.voice.contract import (
 )
 from hub.voice.engines import VoiceEngines, within
 from hub.voice.line import SatelliteLine
+from hub.voice.nearest import NearestRule
 from hub.voice.settings import VoiceSettings, is_named
 from hub.voice.turn import Turn
 from hub.voice.turn_log import TurnLog
@@ -53,11 +54,6 @@ from hub.voice.wake import WakeEngines
 
 HELD_KEPT = 200
 """Conversations at satellites of other hubs whose place is known."""
-WINDOW_S = 0.5
-"""Satellites that wake with the same word within this time have heard the same words."""
-JUDGED_S = 0.2
-"""For so long after the first has heard speech they are compared."""
-_LOOK_S = 0.1
 _ANYWHERE = SatelliteInfo("anywhere", "", "")
 SPOKEN = (
     "What the person says comes from the voice satellite “{name}”{room}, and your answer is spoken there. Answer in "
@@ -100,6 +96,7 @@ class SatelliteRegistry:
     Attributes:
         settings: Those of `voice:`.
         wake_engines: What finds wake words in the sound of devices that send all they hear.
+        nearest: Tells who answers where several hear one voice.
         tasks: Owner of what goes on at satellites.
     """
 
@@ -108,6 +105,7 @@ class SatelliteRegistry:
         self.clock, self.engines = parts.clock, parts.engines
         self.tasks = TaskOwner("voice")
         self.wake_engines = WakeEngines(parts.clock, self.tasks)
+        self.nearest = NearestRule(parts.clock)
         self.settings = VoiceSettings()
         self._lines: dict[str, SatelliteLine] = {}
         self._handles: dict[str, EntityHandle] = {}
@@ -310,40 +308,6 @@ class SatelliteRegistry:
         """Return what a person speaks, else the home's language."""
         known = self.parts.people().by_id(person or "")
         return (known.language if known is not None else None) or self.parts.language()
-
-    async def compare(self, turn: Turn) -> None:
-        """Decide whether this satellite is the nearest of those that have heard the same words; the others go idle."""
-        await self.parts.clock.sleep(WINDOW_S)
-        has_waited = False
-        while turn.outcome is None and not turn.decided.is_set():
-            near = self._hearing_the_same(turn)
-            open_s = max(each.began for _, each in near) + WINDOW_S - self.parts.clock.monotonic()
-            if len(near) == 1:
-                turn.decided.set()
-            elif open_s > 0:
-                await self.parts.clock.sleep(open_s)
-            elif not any(each.is_speech or each.said.done() for _, each in near):
-                await self.parts.clock.sleep(_LOOK_S)
-            elif not has_waited:
-                has_waited = True
-                await self.parts.clock.sleep(JUDGED_S)
-            else:
-                nearest = max((each for _, each in near), key=lambda each: (each.loudness, each.satellite))
-                nearest.decided.set()
-                for line, each in near:
-                    if each is not nearest:
-                        line.lose(each)
-
-    def _hearing_the_same(self, turn: Turn) -> list[tuple[SatelliteLine, Turn]]:
-        return [
-            (line, each)
-            for line in self._lines.values()
-            if (each := line.turn) is not None
-            and each.wake_word == turn.wake_word
-            and each.outcome is None
-            and not each.decided.is_set()
-            and abs(each.began - turn.began) <= WINDOW_S
-        ]
 
     async def deliver(self, line: SatelliteLine, turn: Turn, note: str) -> None:
         """Have what was said answered.

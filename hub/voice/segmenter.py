@@ -70,10 +70,15 @@ def _power(frame: bytes) -> float:
     return total / len(samples)
 
 
+def powers_of(samples: bytes) -> list[float]:
+    """Return the mean power of each 20 ms of what a satellite sent."""
+    frames = range(0, len(samples) - _FRAME_BYTES + 1, _FRAME_BYTES)
+    return [_power(samples[at : at + _FRAME_BYTES]) for at in frames]
+
+
 def loudest(samples: bytes) -> float:
     """Return the greatest mean power of 20 ms of what a satellite sent."""
-    frames = range(0, len(samples) - _FRAME_BYTES + 1, _FRAME_BYTES)
-    return max((_power(samples[at : at + _FRAME_BYTES]) for at in frames), default=0.0)
+    return max(powers_of(samples), default=0.0)
 
 
 PCM = Coding(_FRAME_BYTES, _power)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from hub.core.ids import new_id
 from hub.voice.contract import VoiceTurn
+from hub.voice.segmenter import QUIETEST, powers_of
 
 if TYPE_CHECKING:
     from hub.voice.hearing import Hearing
@@ -52,8 +54,8 @@ class Turn:
         said: What was heard: sound, or words that the device understood; None for nothing.
         hearing: Hears what is said; None before it was begun.
         is_speech: Whether somebody has begun to speak.
-        loudness: The greatest mean power of 20 ms that was heard.
-        decided: Set when it is known that this satellite is the nearest.
+        loudest, quietest: The greatest and the least mean power of 20 ms that was heard.
+        understood: Set when it is known what was said, or that nothing was.
         question: Gets what was answered to a question of the hub's; then no agent hears it.
         prompt: What the agent is told beside what was said.
         is_run_over: Whether the run that answers has ended; something of it may wait to be sent.
@@ -74,8 +76,8 @@ class Turn:
         self.said: asyncio.Future[bytes | str | None] = asyncio.get_running_loop().create_future()
         self.hearing: Hearing | None = None
         self.is_speech = False
-        self.loudness = 0.0
-        self.decided = asyncio.Event()
+        self.loudest, self.quietest = 0.0, math.inf
+        self.understood = asyncio.Event()
         self.question: asyncio.Future[str] | None = None
         self.prompt = ""
         self.run_id: str | None = None
@@ -91,6 +93,16 @@ class Turn:
     def is_listening(self) -> bool:
         """Whether it still hears."""
         return not self.said.done() and self.outcome is None
+
+    @property
+    def clearness(self) -> float:
+        """How much louder it was than the noise there, as a ratio of powers; it only rises."""
+        return self.loudest / max(self.quietest, QUIETEST)
+
+    def weigh(self, samples: bytes) -> None:
+        """Note how loud something is that was heard in it."""
+        powers = powers_of(samples)
+        self.loudest, self.quietest = max([self.loudest, *powers]), min([self.quietest, *powers])
 
     def mark(self, stage: str, monotonic: float) -> int | None:
         """Note that a stage was reached; return its milliseconds since the beginning, None if it was before."""

@@ -31,9 +31,9 @@ PEOPLE = [
 ]
 
 
-def speech(seconds: float = 0.6, loudness: int = 8_000) -> bytes:
+def speech(seconds: float = 0.6, loudness: int = 8_000, pitch: float = 0.3) -> bytes:
     """Return the sound of somebody who speaks."""
-    tone = (int(loudness * math.sin(at * 0.3)) for at in range(int(RATE * seconds)))
+    tone = (int(loudness * math.sin(at * pitch)) for at in range(int(RATE * seconds)))
     return array("h", tone).tobytes()
 
 
@@ -46,6 +46,8 @@ class Ears:
 
     Attributes:
         hears: What it hears next; an error is raised, and None is never heard.
+        understood: What it hears by a model, once that is known; a model that is not among them hears in turn.
+        asked: The models that were to hear, in order.
         heard: The size in bytes and the language of each recording.
         spoken: Model, text, voice and language of what was spoken.
         fails: Texts that cannot be spoken by any model but the floor, `""` none at all.
@@ -55,6 +57,8 @@ class Ears:
     def __init__(self, name: str = "voice") -> None:
         self.name = name
         self.hears: list[str | HubError | None] = []
+        self.understood: dict[str, asyncio.Future[str]] = {}
+        self.asked: list[str] = []
         self.heard: list[tuple[int, str | None]] = []
         self.spoken: list[tuple[str, str, str, str | None]] = []
         self.broken: set[str] = set()
@@ -73,7 +77,10 @@ class Ears:
         self.prepared.append((model, language, voice))
 
     async def transcribe(self, model: str, data: bytes, name: str, language: str | None = None) -> str:
+        self.asked.append(model)
         self.heard.append((len(data), language))
+        if model in self.understood:
+            return await self.understood[model]
         said = self.hears.pop(0)
         if said is None:
             await asyncio.Event().wait()
@@ -155,10 +162,10 @@ class Kiosk:
     async def show(self, stage: Stage, text: str = "") -> None:
         self.shown.append((stage, text))
 
-    def say(self, seconds: float = 0.6, loudness: int = 8_000) -> None:
+    def say(self, seconds: float = 0.6, loudness: int = 8_000, pitch: float = 0.3) -> None:
         """Let somebody speak, and be silent."""
         self.line.feed(silence(0.1))
-        self.line.feed(speech(seconds, loudness))
+        self.line.feed(speech(seconds, loudness, pitch))
         self.line.feed(silence(0.8))
 
 

@@ -149,29 +149,6 @@ async def test_the_word_stop_asks_nobody(home: VoiceHome, openai_server: OpenAIS
     assert openai_server.requests() == []
 
 
-async def test_the_nearest_of_those_that_heard_the_same_answers(home: VoiceHome, openai_server: OpenAIServer) -> None:
-    openai_server.queue("Good morning.")
-    hall, kitchen = home.kiosk("hall"), home.kiosk("kitchen")
-    home.ears.hears = ["Good morning"]
-
-    hall.line.wake("okay_nabu")
-    await home.clock.advance(0.3)
-    kitchen.line.wake("okay_nabu")
-    for _ in range(4):
-        hall.line.feed(speech(0.1, 2_000))
-        kitchen.line.feed(speech(0.1, 9_000))
-    await home.passing(home.satellites.turns)
-    hall.line.feed(silence(1.0))
-    kitchen.line.feed(silence(1.0))
-    await home.turn(2)
-
-    assert {each.satellite: each.outcome for each in home.satellites.turns()} == {
-        "hall": "elsewhere",
-        "kitchen": "answered",
-    }
-    assert (hall.played, len(home.ears.heard)) == ([], 1)
-
-
 async def test_two_who_press_a_button_are_both_answered(home: VoiceHome, openai_server: OpenAIServer) -> None:
     openai_server.rule("", "Yes.")
     hall, kitchen = home.kiosk("hall"), home.kiosk("kitchen")

@@ -241,7 +241,7 @@ async def test_four_are_spoken_to_at_once(home: Home) -> None:
     ended = await asyncio.gather(
         home.said(home.kitchen, "Turn the light off."),
         home.said(home.hall, "What is the weather like?", "Hey Jarvis."),
-        home.said(home.bedroom, "Turn the light off."),
+        home.said(home.bedroom, "Switch off the bedside lamp, please."),
         home.said(home.living_room, "Turn on the ceiling lamp."),
     )
     turns = await asyncio.gather(*(home.ended(each, began) for each in home.rooms))
