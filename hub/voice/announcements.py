@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -88,6 +89,22 @@ class Announced(Struct, frozen=True):
     failed: dict[str, str] = {}
 
 
+class _Speaker(Struct, frozen=True):
+    """A satellite that says a message.
+
+    Attributes:
+        room: The room, or the satellite's name where it has none or shares it.
+        names: What it is called.
+        is_there: Whether it can be reached.
+    """
+
+    room: str
+    names: tuple[str, ...]
+    area_id: str | None
+    is_there: bool
+    say: Callable[[], Awaitable[Any]]
+
+
 class Announcements:
     """Speaks in rooms, and offers the services that do.
 
@@ -161,24 +178,24 @@ class Announcements:
             NotFound: There is no such room, or nothing speaks there.
             Unavailable: It could be said nowhere.
         """
-        views = self._satellites.all()
+        speakers = self._speakers(message)
         areas = set(self._entities.registry.areas) if not rooms else set[str]()
-        chosen = [each for each in views if each.is_connected or rooms] if not rooms else []
+        chosen = [each for each in speakers if each.is_there] if not rooms else []
         for name in rooms or ():
             found = self._areas_called(name)
-            here = [each for each in views if each.area_id in found or _same(name, each.info.name, each.info.id)]
+            here = [each for each in speakers if each.area_id in found or _same(name, *each.names)]
             chosen += [each for each in here if each not in chosen]
             areas |= found
             if not here and not any(self._player(area, is_named=True) for area in found):
                 raise NotFound(f"there is nothing that speaks in {name!r}; there is in: {self._known()}")
         players = {
             area: player
-            for area in sorted(areas - {each.area_id for each in chosen if each.is_connected})
+            for area in sorted(areas - {each.area_id for each in chosen if each.is_there})
             if (player := self._player(area, is_named=bool(rooms))) is not None
         }
         names = self._entities.registry.areas
         work: list[tuple[str, Awaitable[Any]]] = [
-            *((self._name_of(each), self._satellites.say(each.info.id, message, chime=True)) for each in chosen),
+            *((each.room, each.say()) for each in chosen),
             *((names[area].name, self._speak(player, message, context)) for area, player in players.items()),
         ]
         if not work:
@@ -296,6 +313,32 @@ class Announcements:
             raise NotFound(f"{', '.join(unknown)}: not a voice satellite; there are: {', '.join(by_id) or 'none'}")
         return [by_id[each] for each in meant if each in by_id], list(others.values())
 
+    def _speakers(self, message: str) -> list[_Speaker]:
+        """Return the satellites of the home, and those of another hub that announce; each says a message."""
+        registry = self._entities.registry
+        views = self._satellites.all()
+        own = {f"{DOMAIN}.{each.info.id}" for each in views}
+        found = [
+            _Speaker(
+                self._name_of(each),
+                (each.info.name, each.info.id),
+                each.area_id,
+                each.is_connected,
+                partial(self._satellites.say, each.info.id, message, chime=True),
+            )
+            for each in views
+        ]
+        for id, entry in registry.entities.items():
+            handle = self._entities.get(id) if id.startswith(f"{DOMAIN}.") and id not in own else None
+            if handle is None or (announce := handle.commands.get("announce")) is None:
+                continue
+            area, state = registry.area_of(entry), self._states.get(id)
+            name = str(state.attributes.get("friendly_name", id)) if state is not None else id
+            room, is_there = area.name if area is not None else name, handle.is_available
+            say = partial(announce, {"message": message}) if is_there else partial(_is_away, name)
+            found.append(_Speaker(room, (name, id), area.id if area is not None else None, is_there, say))
+        return found
+
     def _areas_called(self, name: str) -> set[str]:
         """Return the ids of the area of a name, or of all of a floor."""
         registry = self._entities.registry
@@ -327,7 +370,7 @@ class Announcements:
         return area.name if area is not None and len(same) == 1 else view.info.name
 
     def _known(self) -> str:
-        names = {self._name_of(each) for each in self._satellites.all()}
+        names = {each.room for each in self._speakers("")}
         areas = self._entities.registry.areas
         names |= {areas[id].name for id in areas if self._player(id, is_named=True) is not None}
         return ", ".join(sorted(names)) or "no room"
@@ -381,6 +424,10 @@ async def _each(work: Sequence[tuple[str, Awaitable[Any]]]) -> Announced:
     if not rooms:
         raise Unavailable(_reasons(failed))
     return Announced(rooms, failed)
+
+
+async def _is_away(name: str) -> None:
+    raise Unavailable(phrase("{satellite} is away", satellite=name))
 
 
 def _reasons(failed: Mapping[str, str]) -> str:

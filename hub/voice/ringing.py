@@ -38,7 +38,7 @@ GRACE_S = 20
 _log = logging.getLogger(__name__)
 
 
-class RingerParts(Struct, frozen=True):
+class RingerDependencies(Struct, frozen=True):
     """What ringing needs.
 
     Attributes:
@@ -66,12 +66,12 @@ class Ringer:
     """
 
     def __init__(
-        self, parts: RingerParts, over: Callable[[SatelliteTimer, RingAnswer | None], Awaitable[None]]
+        self, needs: RingerDependencies, over: Callable[[SatelliteTimer, RingAnswer | None], Awaitable[None]]
     ) -> None:
-        self._parts, self._over = parts, over
+        self._needs, self._over = needs, over
         self._ringing: dict[str, _Ringing] = {}
         self._rounds: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._forget = parts.bus.listen(EVENT_STOPPED, self._on_stopped)
+        self._forget = needs.bus.listen(EVENT_STOPPED, self._on_stopped)
 
     def close(self) -> None:
         """Ring no more."""
@@ -91,7 +91,7 @@ class Ringer:
             is_late: Whether that was a while ago.
         """
         ringing = self._ringing[timer.id] = _Ringing(timer.satellite)
-        ringing.task = self._parts.tasks.spawn(
+        ringing.task = self._needs.tasks.spawn(
             self._ring(timer, ringing, is_late=is_late), name=f"ring the timer {timer.id}"
         )
 
@@ -125,14 +125,14 @@ class Ringer:
 
     async def _announce(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> bool:
         """Announce it again and again, until somebody wakes the satellite; return whether it could be heard."""
-        forget = self._parts.bus.listen(EVENT_STATE_CHANGED, self._woken, {"entity_id": timer.satellite})
+        forget = self._needs.bus.listen(EVENT_STATE_CHANGED, self._woken, {"entity_id": timer.satellite})
         try:
             return await self._announce_rounds(timer, ringing, is_late=is_late)
         finally:
             forget()
 
     async def _announce_rounds(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> bool:
-        parts = self._parts
+        parts = self._needs
         text = self.text_of(timer, is_late=is_late, is_here=True)
         began_at, is_heard = parts.clock.monotonic(), False
         while not ringing.stopped.is_set() and parts.clock.monotonic() < began_at + RING_S:
@@ -160,10 +160,10 @@ class Ringer:
         try:
             return await self._ring_rounds(timer, ringing, is_late=is_late)
         finally:
-            self._parts.satellites.ring(ringing.satellite, is_ringing=False)
+            self._needs.satellites.ring(ringing.satellite, is_ringing=False)
 
     async def _ring_rounds(self, timer: SatelliteTimer, ringing: _Ringing, *, is_late: bool) -> bool:
-        parts, failed = self._parts, set[str]()
+        parts, failed = self._needs, set[str]()
         place: str | None = None
         ends = parts.clock.monotonic() + RING_S
         while not ringing.stopped.is_set() and parts.clock.monotonic() < ends:
@@ -208,7 +208,7 @@ class Ringer:
             await self._wait(ringing, GAP_S)
             return
         try:
-            said = await self._parts.satellites.overhear(id, LISTENS_S)
+            said = await self._needs.satellites.overhear(id, LISTENS_S)
         except HubError as error:
             _log.info("%s does not listen while it rings: %s", id, error)
             ringing.deaf.add(id)
@@ -217,7 +217,7 @@ class Ringer:
             self.answer(id, answer)
 
     async def _wait(self, ringing: _Ringing, limit_s: float) -> None:
-        waiting = [asyncio.ensure_future(each) for each in (ringing.stopped.wait(), self._parts.clock.sleep(limit_s))]
+        waiting = [asyncio.ensure_future(each) for each in (ringing.stopped.wait(), self._needs.clock.sleep(limit_s))]
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -228,18 +228,18 @@ class Ringer:
         """Return where it can be heard: the satellite where it was set, else another one in that room."""
         near: list[SatelliteView] = []
         for _ in range(1 if failed or timer.is_bridged or not timer.satellite else GRACE_S):
-            views = [each for each in self._parts.satellites.all() if each.is_connected and each.info.id not in failed]
+            views = [each for each in self._needs.satellites.all() if each.is_connected and each.info.id not in failed]
             own = [each for each in views if each.info.id == timer.satellite]
-            near = [each for each in views if timer.area and self._parts.area(each.area_id) == timer.area]
+            near = [each for each in views if timer.area and self._needs.area(each.area_id) == timer.area]
             if own or failed:
                 return next(iter(own or near), None)
-            await self._parts.clock.sleep(1.0)
+            await self._needs.clock.sleep(1.0)
         return next(iter(near), None)
 
     async def _say(self, satellite: str, timer: SatelliteTimer, *, is_late: bool) -> None:
         text = self.text_of(timer, is_late=is_late, is_here=satellite == timer.satellite)
         try:
-            await self._parts.satellites.say(satellite, text, language=timer.language)
+            await self._needs.satellites.say(satellite, text, language=timer.language)
         except HubError as error:  # it rings all the same
             _log.warning("%s could not say that a timer ended: %s", satellite, error)
 
@@ -252,7 +252,7 @@ class Ringer:
             context = context.tainted()
         for name in filter(None, (timer.person and object_id(timer.person), "notify")):  # the owner, where that fails
             try:
-                await self._parts.services.call("notify", name, {"message": text}, context=context, idempotency_key=key)
+                await self._needs.services.call("notify", name, {"message": text}, context=context, idempotency_key=key)
             except HubError as error:
                 _log.warning("notify.%s: %s (%s)", name, error, text)
             else:
@@ -260,8 +260,8 @@ class Ringer:
 
     def text_of(self, timer: SatelliteTimer, *, is_late: bool, is_here: bool) -> str:
         """Return what is said when a timer has ended; see `end_text`."""
-        ended = timer.ends_at or self._parts.clock.time()
-        return end_text(timer, ended, self._parts.zone(), is_late=is_late, is_here=is_here)
+        ended = timer.ends_at or self._needs.clock.time()
+        return end_text(timer, ended, self._needs.zone(), is_late=is_late, is_here=is_here)
 
 
 class _Ringing:

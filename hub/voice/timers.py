@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import tzinfo
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.automation.schedule.contract import CatchUp, Due
 from hub.automation.schedule.fixed import At
 from hub.automation.schedule.timetable import ScheduledEntry, Timetable
-from hub.core.clock import Clock
+from hub.config.store import EVENT_CONFIG_CHANGED
 from hub.core.context import system_context
 from hub.core.errors import HubError, InvalidRequest, LimitExceeded, NotFound
-from hub.core.events import EventBus, Unsubscribe
+from hub.core.events import Unsubscribe
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.core.schema import All, Length, Optional, Range, Schema, number, string
-from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
+from hub.core.services import AgentRule, ResponseMode, ServiceCall
 from hub.core.sql import SqlConnection
-from hub.core.tasks import TaskOwner
 from hub.messaging.texts import say
 from hub.storage.database import Database
-from hub.voice.contract import Satellites, TimerChange
+from hub.voice.contract import TimerChange
 from hub.voice.ring_words import SNOOZE_LIMIT_MIN, RingAnswer, ring_answer
-from hub.voice.ringing import Ringer, RingerParts
+from hub.voice.ringing import Ringer, RingerDependencies
 from hub.voice.timer import Repetition, SatelliteTimer, amount
 
 EVENT_TIMER = "voice_timer"
@@ -57,27 +54,15 @@ SNOOZE = Schema(
 _log = logging.getLogger(__name__)
 
 
-class TimerDependencies(Struct, frozen=True):
-    """What timers need.
+class TimerDependencies(RingerDependencies, frozen=True):
+    """What timers need, with what their ringing does.
 
     Attributes:
-        services: Tell a person in a chat.
-        announce: Says a text on the satellite of another hub, by its entity here.
-        zone: Returns the home's time zone.
-        area: Returns the name of an area.
         snooze_minutes: Returns by how much a ring at a satellite is put off.
     """
 
-    satellites: Satellites
     db: Database
     timetable: Timetable
-    services: ServiceRegistry
-    bus: EventBus
-    clock: Clock
-    tasks: TaskOwner
-    announce: Callable[[str, str], Awaitable[None]]
-    zone: Callable[[], tzinfo]
-    area: Callable[[str | None], str | None]
     snooze_minutes: Callable[[str], int]
 
 
@@ -89,17 +74,8 @@ class SatelliteTimers:
         self._timers: dict[str, SatelliteTimer] = {}
         self._entries: dict[str, ScheduledEntry] = {}
         self._rang: dict[str, tuple[SatelliteTimer, float]] = {}
-        parts = RingerParts(
-            satellites=needs.satellites,
-            services=needs.services,
-            bus=needs.bus,
-            clock=needs.clock,
-            tasks=needs.tasks,
-            announce=needs.announce,
-            zone=needs.zone,
-            area=needs.area,
-        )
-        self._ringer = Ringer(parts, self._over)
+        self._ringer = Ringer(needs, self._over)
+        self._forget = needs.bus.listen(EVENT_CONFIG_CHANGED, lambda event: self._set_clocks())
 
     async def open(self) -> None:
         """Load the timers; those that ended meanwhile ring now, and say so."""
@@ -117,6 +93,7 @@ class SatelliteTimers:
 
     def close(self) -> None:
         """Stop waiting; the timers stay on disk, and one that rings begins again at the next start."""
+        self._forget()
         for entry in self._entries.values():
             entry()
         self._ringer.close()
@@ -414,6 +391,15 @@ class SatelliteTimers:
         if timer.repeats is None or timer.is_snoozed or timer.ends_at is None or timer.ends_at <= now:
             return timer
         return replace(timer, ends_at=timer.repeats.next_after(max(timer.after, now), self._needs.zone()))
+
+    def _set_clocks(self) -> None:
+        """Let what repeats ring by the clocks of the home's time zone, which may be another one now."""
+        for timer in self.all():
+            moved = self._in_this_zone(timer)
+            if moved.ends_at != timer.ends_at:
+                self._timers[moved.id] = moved
+                self._arm(moved)
+                self._needs.tasks.spawn(self._tell(moved, TimerChange.UPDATED), name=f"move the alarm {moved.id}")
 
     # --- ringing ---
 

@@ -186,6 +186,28 @@ async def test_every_room_hears_an_announcement_at_a_satellite_else_at_a_player(
     assert played == ["media_player.hifi", "media_player.hifi", "media_player.tv"]
 
 
+async def test_a_room_hears_it_at_the_satellite_of_another_hub(home: VoiceHome) -> None:
+    kitchen, said = room(home, "kitchen"), list[tuple[str, Any]]()
+    for name, area in (("Bedroom voice", "bedroom"), ("Living voice", "living_room")):
+
+        async def speak(data: Mapping[str, Any], name: str = name) -> None:
+            said.append((name, data))
+
+        about = EntityDescription("assist_satellite", name, name)
+        handle = home.entities.add(about, {"announce": speak}, source="homeassistant")
+        handle.available(name != "Living voice")
+        home.entities.registry.update("entity", handle.entity_id, area_id=area)
+
+    everywhere = await call(home, "voice.announce", {"message": "Dinner."}, wants_response=True)
+    named = {"message": "Tea.", "rooms": ["bedroom", "living_room", "Bedroom voice"]}
+    by_name = await call(home, "voice.announce", named, wants_response=True)
+
+    assert everywhere == {"rooms": ["Kitchen", "Bedroom"], "failed": {}}
+    assert by_name == {"rooms": ["Bedroom"], "failed": {"Living room": "Living voice is away"}}
+    assert said == [("Bedroom voice", {"message": "Dinner."}), ("Bedroom voice", {"message": "Tea."})]
+    assert kitchen.played == [CHIME_S, 0.42]
+
+
 async def test_what_is_away_is_told_beside_where_it_was_said(home: VoiceHome) -> None:
     room(home, "kitchen")
     room(home, "bedroom").line.connected(is_connected=False)

@@ -14,7 +14,7 @@ from hub.core.context import Context
 from hub.core.errors import NotFound, Unavailable
 from hub.voice.line import SatelliteLine
 from tests.servers.openai_server import OpenAIServer
-from tests.until import as_time_passes
+from tests.until import as_time_passes, until
 from tests.voice.kit import Kiosk, VoiceHome, voice_home
 from tests.voice.test_timers import call, room, spoken, timers, told
 
@@ -329,3 +329,24 @@ async def test_alarms_are_kept_over_a_restart_and_follow_another_time_zone(
     assert datetime.fromtimestamp(kept.ends_at or 0, ZoneInfo("America/New_York")).isoformat()[:16] == (
         "2027-01-05T07:00"
     )
+
+
+async def test_alarms_move_at_once_when_the_time_zone_of_the_home_is_changed(home: VoiceHome) -> None:
+    bedroom = room(home, "bedroom", "Bedroom")
+    await go(home, at(2027, 1, 4, 14, 0))
+    await told(home, "bedroom", action="set", at="7:00", repeat=["daily"])
+    await told(home, "bedroom", action="set", name="pizza", duration="24h")
+    alarm, pizza = timers(home).all()
+    changes: list[tuple[str, str]] = []
+    home.bus.listen("voice_timer", lambda event: changes.append((event.data["id"], event.data["change"])))
+    file = home.home.path / "configuration.yaml"
+
+    file.write_text(file.read_text("utf-8").replace("Europe/Berlin", "America/New_York"), "utf-8")
+    await home.config.reload()
+
+    assert [each.ends_at for each in timers(home).all()] == [(alarm.ends_at or 0) + 6 * 3_600, pizza.ends_at]
+    await until(lambda: changes == [(alarm.id, "updated")])
+    await go(home, at(2027, 1, 5, 12, 59))
+    assert bedroom.begun == 0
+    await go(home, at(2027, 1, 5, 13, 1))
+    await home.passing(lambda: bedroom.begun)
