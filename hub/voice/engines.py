@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from hub.core.clock import Clock
@@ -21,6 +22,8 @@ from hub.voice.sound import as_wav, read_wav
 _log = logging.getLogger(__name__)
 
 HEARING_S = 30.0
+"""From when on what hears is ready."""
+STARTING_S = 60.0
 SPEAKING_S = 30.0
 SHORT_BYTES = 500_000
 """A WAV file of some ten seconds is read sooner than a thread is found that reads it."""
@@ -81,6 +84,7 @@ class VoiceEngines:
         """
         ref = self._required_ear(settings)
         recording = as_wav(Sound(samples))
+        await self._be_ready(ref, language)
         hearing = transcriber(self._models, ref)(recording, "speech.wav", language)
         return (await within(self._clock, hearing, HEARING_S, _late(ref))).strip()
 
@@ -103,11 +107,17 @@ class VoiceEngines:
         async def to_the_end() -> AsyncIterator[SpeechPiece]:
             async for each in pieces:
                 yield each
+            await self._be_ready(ref, language)
             ended.set()
 
         able, model = found
         hearing = able.listen(model, to_the_end(), language, tell, may_work=may_work)
         return (await within(self._clock, hearing, HEARING_S, _late(ref), since=ended)).strip()
+
+    async def _be_ready(self, ref: str, language: str | None) -> None:
+        """Wait for the start of what hears, which does not count as hearing."""
+        with suppress(TimedOut):  # it may yet answer
+            await within(self._clock, self._models.prepare(ref, language), STARTING_S, "")
 
     def _required_ear(self, settings: SatelliteSettings) -> str:
         if (ref := self.ear(settings)) is None:

@@ -27,6 +27,8 @@ ANSWERS = 4
 """The worker's copy of its standard output."""
 WAKE_ILLS = (b"crash", b"slow")
 """In sound in which wake words are looked for."""
+TOO_LARGE = "too_large"
+"""A model whose folder has a file of this name cannot be loaded: the process ends."""
 ILLS = ("crash", "killed", "hang", "think", "babble", "refuse", "print")
 
 
@@ -35,14 +37,15 @@ class Mouth:
 
     def __init__(self, model: str, threads: int) -> None:
         self._model = Path(model).name
+        if (Path(model) / TOO_LARGE).exists():
+            _crash()
 
     def answer(self, head: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
         """Return a recording; see `ILLS`."""
         text = data.decode()
         match text.split(" ")[0]:
             case "crash":
-                print("Traceback (most recent call last):\nMemoryError: no room", file=sys.stderr, flush=True)
-                os._exit(3)
+                _crash()
             case "killed":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "hang":
@@ -93,6 +96,11 @@ class WordsInBytes:
             yield "", 0.9 if any(samples) else 0.1, len(samples)
         said = ((each, each.encode()) for each in self._words)
         yield from ((each, 1.0, samples.index(word) + len(word)) for each, word in said if word in samples)
+
+
+def _crash() -> None:
+    print("Traceback (most recent call last):\nMemoryError: no room", file=sys.stderr, flush=True)
+    os._exit(3)
 
 
 if __name__ == "__main__":

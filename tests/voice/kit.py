@@ -51,7 +51,7 @@ class Ears:
         heard: The size in bytes and the language of each recording.
         spoken: Model, text, voice and language of what was spoken.
         fails: Texts that cannot be spoken by any model but the floor, `""` none at all.
-        prepared: Model, language and voice of what it was asked to have ready.
+        prepared: Model, language and voice of what it was asked to have ready; that takes until `is_ready`.
     """
 
     def __init__(self, name: str = "voice") -> None:
@@ -63,6 +63,8 @@ class Ears:
         self.spoken: list[tuple[str, str, str, str | None]] = []
         self.broken: set[str] = set()
         self.prepared: list[tuple[str, str | None, str | None]] = []
+        self.is_ready = asyncio.Event()
+        self.is_ready.set()
 
     def stream(self, request: Any) -> Any:
         raise Unavailable("it does not chat")
@@ -75,6 +77,7 @@ class Ears:
 
     async def prepare(self, model: str, language: str | None, voice: str | None = None) -> None:
         self.prepared.append((model, language, voice))
+        await self.is_ready.wait()
 
     async def transcribe(self, model: str, data: bytes, name: str, language: str | None = None) -> str:
         self.asked.append(model)

@@ -15,6 +15,7 @@ from hub.core.surfaces import Caller
 from hub.messaging.contract import Address
 from hub.voice.chimes import Chime, chime
 from hub.voice.contract import Sound, Stage
+from hub.voice.engines import HEARING_S
 from hub.voice.line import SatelliteLine
 from hub.voice.sound import as_wav
 from tests.servers.openai_server import OpenAIServer
@@ -208,6 +209,21 @@ async def test_what_hears_may_fail_or_hang(home: VoiceHome, heard: Exception | N
     assert why in turn.error
     assert any(stage is Stage.IDLE and why in text for stage, text in kitchen.shown)
     await home.passing(lambda: kitchen.played == [ERROR_S, spoken("Sorry, that did not work.")])
+
+
+async def test_what_hears_may_take_long_to_start(home: VoiceHome, openai_server: OpenAIServer) -> None:
+    openai_server.queue("Yes.")
+    kitchen = home.kiosk()
+    home.ears.hears = ["Are you there"]
+    home.ears.is_ready.clear()
+    kitchen.line.wake()
+    kitchen.say()
+    await home.clock.advance(HEARING_S + 5)
+    assert home.satellites.turns() == []
+
+    home.ears.is_ready.set()
+
+    assert (await home.turn()).outcome == "answered"
 
 
 async def test_what_speaks_may_fail_and_espeak_speaks_instead(home: VoiceHome, openai_server: OpenAIServer) -> None:

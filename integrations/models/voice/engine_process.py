@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from hub.core.clock import Clock
-from hub.core.errors import LimitExceeded, TimedOut, Unavailable
+from hub.core.errors import HubError, LimitExceeded, TimedOut, Unavailable
 from hub.core.tasks import TaskOwner
 from hub.models.speech import AUDIO_LIMIT_BYTES
 
@@ -55,6 +55,7 @@ class EngineProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._errors: asyncio.Task[str] | None = None
         self._ending: asyncio.Task[None] | None = None
+        self._has_answered = False
         self._turn = asyncio.Lock()
         self._working: asyncio.Task[tuple[dict[str, Any], bytes]] | None = None
         self.waiting = 0
@@ -101,12 +102,10 @@ class EngineProcess:
             self.waiting -= 1
 
     async def prepare(self) -> None:
-        """Start the process, unless it runs; what goes wrong is told by the next request."""
-        async with self._turn:
-            if not self.is_running:
-                with contextlib.suppress(OSError):
-                    await self._start()
-                    self._ending = self._tasks.spawn(self._end_idle(), name=f"end {self.name} when nobody asks")
+        """Start the process, and return when its model is loaded; what goes wrong is told by the next request."""
+        if not (self.is_running and self._has_answered):
+            with contextlib.suppress(HubError):
+                await self.ask({"prepare": True}, b"")
 
     async def close(self) -> None:
         """End the process."""
@@ -161,10 +160,13 @@ class EngineProcess:
         found = orjson.loads(await process.stdout.readexactly(length))
         if found["size"] > AUDIO_LIMIT_BYTES:
             raise LimitExceeded(f"the recording of {self.name} is larger than {AUDIO_LIMIT_BYTES:,} bytes")
-        return found, await process.stdout.readexactly(found["size"])
+        sound = await process.stdout.readexactly(found["size"])
+        self._has_answered = True
+        return found, sound
 
     async def _start(self) -> asyncio.subprocess.Process:
         await self._end()
+        self._has_answered = False
         environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
         self._process = await asyncio.create_subprocess_exec(
             *self._command,

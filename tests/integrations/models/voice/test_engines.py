@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ from integrations.models.voice.provider import (
 )
 from tests.integrations.models.voice.conftest import put
 from tests.servers.coded_sound import as_sound, text_of
-from tests.servers.scripted_engine import COMMAND
+from tests.servers.scripted_engine import COMMAND, TOO_LARGE
 from tests.until import until
 
 WHO = SpeechRequest(AUTO, "who", "", "opus", "en")
@@ -175,6 +176,18 @@ async def test_an_engine_is_started_before_its_first_request(provider: VoiceProv
     assert await process_of(provider) == started["en_US-joe-medium"]
     await clock.advance(601)
     await until(lambda: not any(each.is_running for each in provider._engines.values()))
+
+
+async def test_a_prepared_engine_has_loaded_its_model(provider: VoiceProvider, folder: VoiceFolder) -> None:
+    voice = next(each for each in folder.models() if each.name == "en_US-joe-medium")
+    (Path(voice.path) / TOO_LARGE).touch()
+
+    await provider.prepare(AUTO, "en", "")
+
+    (engine,) = provider._engines.values()
+    assert not engine.is_running
+    with pytest.raises(Unavailable, match="MemoryError"):
+        await said(provider)
 
 
 async def test_an_idle_engine_ends_and_starts_again(provider: VoiceProvider, clock: ManualClock) -> None:

@@ -18,8 +18,8 @@ from hub.core.clock import Clock
 from hub.core.tasks import TaskOwner
 from hub.models.contract import AUTO
 from hub.models.speech import SpeechRequest
-from hub.voice.contract import BYTES_PER_S, RATE
-from hub.voice.sound import read_wav, resampled
+from hub.voice.contract import BYTES_PER_S, RATE, Sound
+from hub.voice.sound import as_wav, read_wav, resampled
 from integrations.models.voice.catalogue import ESPEAK, WAKE_WORDS
 from integrations.models.voice.engine_process import WORKER, EngineProcess
 from integrations.models.voice.installed import WAKE, VoiceFolder
@@ -120,6 +120,27 @@ async def test_mandarin_is_understood(tmp_path: Path) -> None:
 
     print(f"\nMandarin: {wrong / count:.1%} of {count} signs wrong")
     assert wrong / count <= CHINESE_LIMIT
+
+
+@real
+@pytest.mark.timeout(300)
+async def test_a_sentence_costs_a_fraction_of_half_a_minute() -> None:
+    provider = VoiceProvider("voice", FOLDER, VoiceSettings(timeout_s=300.0), Clock())
+    sentence = await provider.speak(SpeechRequest(AUTO, ENGLISH[0], "", "wav", "en"))
+    sound = read_wav(sentence)
+    assert sound is not None
+    long = as_wav(Sound(sound.samples * int(29 / sound.seconds), sound.rate))
+    await provider.prepare(AUTO, "en")
+    process = next(each.process_id for each in provider._engines.values() if each.name.startswith("whisper"))
+    spent: list[float] = []
+    for each in (sentence, sentence, long):  # the first is slower than others
+        before = cpu_s(process)
+        await provider.transcribe(AUTO, each, "said.wav", "en")
+        spent.append(cpu_s(process) - before)
+    await provider.close()
+
+    print(f"\na sentence: {spent[1]:.2f} s, half a minute: {spent[2]:.2f} s")
+    assert spent[1] < spent[2] / 2
 
 
 @pytest.fixture
