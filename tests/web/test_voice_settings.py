@@ -192,3 +192,11 @@ async def test_it_lists_what_hears_and_speaks_where_it_is_used_and_what_is_missi
     assert [each["name"] for each in page["silent"]] == ["ears"]
     assert page["missing"] == ["kitchen"]
     assert "homarus voice install wake" in page["wake"][0]["trouble"]
+
+
+async def test_names_of_satellites_are_not_translated(home: VoiceHome) -> None:
+    headers = {**home.bearer, "Accept": "text/html", "Accept-Language": "zh-CN"}
+    async with ClientSession() as client, client.get(f"{home.url}{PATH}", headers=headers) as answer:
+        text = await answer.text()
+
+    assert "用于 语音消息、浏览器中的对话、Kitchen" in text

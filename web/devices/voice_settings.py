@@ -68,12 +68,6 @@ CARDS: tuple[tuple[str, tuple[Setting, ...]], ...] = (
                 phrase("Whose words it says, without an owner’s rights. Without one, anybody speaks as a guest."),
                 of_one=True,
             ),
-            Setting(
-                "personal",
-                phrase("What belongs to one person"),
-                phrase("Whether memories, messages and calendars are told there."),
-                "switch",
-            ),
         ),
     ),
     (
@@ -83,7 +77,13 @@ CARDS: tuple[tuple[str, tuple[Setting, ...]], ...] = (
             Setting("language", phrase("Language"), phrase("What is spoken there."), "text"),
             Setting("transcription_model", phrase("Hears")),
             Setting("speech_model", phrase("Speaks")),
-            Setting("voice", phrase("Voice"), phrase("One of what speaks; empty for its usual one."), "text"),
+            Setting("voice", phrase("Which voice"), phrase("One of what speaks; empty for its usual one."), "text"),
+            Setting(
+                "personal",
+                phrase("What belongs to one person"),
+                phrase("Whether memories, messages and calendars are told there."),
+                "switch",
+            ),
         ),
     ),
     (
