@@ -36,8 +36,8 @@ AFTER_S = 1.0
 TOKENS_PER_S = 8
 """More than anybody says; what is made up has no end."""
 SHORTEST_FRAMES, MARGIN_FRAMES = 1_500, 100
-"""Whisper takes 30 s at once, in frames of 10 ms, and what is shorter is filled up. It hears as well with 15 s, for less
-than half of the work; with five it says things twice."""
+"""Whisper takes 30 s at once, in frames of 10 ms, and what is shorter is filled up. It hears as well with 15 s, for
+less than half of the work; with five it says things twice."""
 MICRO_BYTES, OPEN_BYTES = 320, 2_560
 """10 and 80 ms, in which the two kinds of wake words take sound."""
 DEAF_BYTES = 32_000
