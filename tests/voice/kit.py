@@ -80,6 +80,7 @@ class Ears:
         await self.is_ready.wait()
 
     async def transcribe(self, model: str, data: bytes, name: str, language: str | None = None) -> str:
+        await self.is_ready.wait()
         self.asked.append(model)
         self.heard.append((len(data), language))
         if model in self.understood:
