@@ -59,7 +59,7 @@ def moment(value: Any) -> datetime:
 
 def recurrence(value: Any) -> str:
     """Accept a rule such as FREQ=WEEKLY;BYDAY=MO (RFC 5545), at most once a day."""
-    text = string(value).strip().removeprefix("RRULE:")
+    text = str(string(value)).strip().removeprefix("RRULE:")
     parts = dict(each.partition("=")[::2] for each in text.upper().split(";") if each)
     if not _RULE.fullmatch(text) or parts.get("FREQ") not in FREQUENCIES or {"COUNT", "UNTIL"} <= parts.keys():
         what = f"FREQ={'|'.join(FREQUENCIES)};…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -128,6 +129,9 @@ async def test_the_weather_tells_the_days_to_come(plain: PlainBrowser) -> None:
     await plain.goto("/devices/all?entity=weather.village")
 
     assert plain.text("#entity-live .big") == "Cloudy · 1 °"
+    await plain.goto("/devices/rooms")
+    assert re.fullmatch(r"Village Cloudy · 1 ° Village [A-Z][a-z]{2} Snow 2° -3°", plain.text("#t-weather-village"))
+    await plain.goto("/devices/all?entity=weather.village")
     assert "The next days Today Snow -3° 2°" in plain.text("main")
 
 

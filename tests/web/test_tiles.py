@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from hub.core.errors import InvalidRequest
 from web.core.i18n import catalogue
 from web.entities.tiles import Tile, choices_of, command, entry_of, tile_of
-from web.entities.weather import ForecastDay, forecast_days
+from web.entities.weather import ForecastDay, for_tile, forecast_days, forecast_hours
 
 GETTEXT = catalogue("en").gettext
 DAY = {"has_date": True}
@@ -171,6 +171,24 @@ def test_the_weather_shows_its_condition_and_how_warm_it_is() -> None:
 
     assert (raining.icon, raining.state) == ("cloud-rain", "Heavy rain · 7 °C")
     assert (other.icon, other.state) == ("cloud-sun", "frogs")
+
+
+def test_the_tile_of_a_weather_has_the_next_days_or_hours() -> None:
+    tile = tile_of(entity("weather.home", "sunny", ["get_forecasts"]), {"temperature": 7}, GETTEXT)
+    wednesday = date(2026, 5, 13)
+    days = [{"datetime": f"2026-05-{day}", "condition": "sunny", "temperature": day} for day in range(12, 20)]
+    hours = [{"datetime": f"2026-05-13T{hour:02}:00:00+00:00", "temperature": hour} for hour in range(3, 20)]
+    now = datetime(2026, 5, 13, 6, 30, tzinfo=timezone(timedelta(hours=2)))
+
+    shown = for_tile(forecast_days(days, {}, wednesday, GETTEXT), wednesday, GETTEXT)
+
+    assert tile.kind == "weather"
+    assert [(each.day, each.high) for each in shown] == [("Wed", "13°"), ("Thu", "14°"), ("Fri", "15°"), ("Sat", "16°")]
+    assert [(each.day, each.high) for each in forecast_hours(hours, now, GETTEXT)] == [
+        ("07:00", "5°"),
+        ("10:00", "8°"),
+        ("13:00", "11°"),
+    ]
 
 
 def test_a_forecast_begins_today_and_leaves_out_what_is_not_known() -> None:

@@ -8,13 +8,17 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from hub.core.errors import HubError
 from hub.core.surfaces import HttpCall
 from web.core.i18n import catalogue
 from web.core.method_client import MethodClient
 from web.core.render import Renderer
 from web.entities.chart import number_of, spark_points
 from web.entities.tiles import tile_of
+from web.entities.weather import ForecastDay, for_tile, forecast_days, forecast_hours
 
+DAILY, HOURLY = 1, 2
+"""In `supported_features` of a weather: the forecasts that it has."""
 SPARK_HOURS = 24
 SPARK_KEPT_S = 300.0
 SPARK_LIMIT = 100
@@ -32,6 +36,7 @@ class HomeTiles:
     def __init__(self, renderer: Renderer, client: MethodClient) -> None:
         self._renderer = renderer
         self._client = client
+        self._forecasts: dict[str, tuple[float, Sequence[Mapping[str, Any]]]] = {}
         self._sparks: dict[str, tuple[float, Sequence[float | None]]] = {}
 
     async def of(
@@ -60,9 +65,30 @@ class HomeTiles:
                     "key": id.replace(".", "-"),
                     "href": f"{ONE_PATH}?entity={id}",
                     "points": await self._spark(call, id) if is_drawn else None,
+                    "forecast": await self._forecast(call, id, state) if tile.kind == "weather" else (),
                 }
             )
         return made
+
+    async def _forecast(self, call: HttpCall, id: str, state: Mapping[str, Any]) -> Sequence[ForecastDay]:
+        """Return the next days of a weather, or hours where it knows only these; none for who may not ask."""
+        attributes = state.get("attributes", {})
+        is_hourly = attributes.get("supported_features", DAILY) & (DAILY | HOURLY) == HOURLY
+        gettext = catalogue(self._renderer.preferences(call).language).gettext
+        today = self._renderer.today()
+        data = {"entity_id": id, "type": "hourly" if is_hourly else "daily"}
+        now = asyncio.get_running_loop().time()
+        kept = self._forecasts.get(id)
+        if kept is None or kept[0] < now:
+            try:
+                told = await self._client.ask(call, "service.call", {"service": "weather.get_forecasts", "data": data})
+            except HubError:
+                return ()
+            rows = ((told.get("response") or {}).get(id) or {}).get("forecast") or ()
+            kept = self._forecasts[id] = (now + SPARK_KEPT_S, rows)
+        if is_hourly:
+            return forecast_hours(kept[1], self._renderer.local(self._renderer.now_ms()), gettext)
+        return for_tile(forecast_days(kept[1], attributes, today, gettext), today, gettext)
 
     async def _spark(self, call: HttpCall, id: str) -> Sequence[float | None]:
         now = asyncio.get_running_loop().time()

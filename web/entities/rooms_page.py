@@ -19,7 +19,7 @@ from web.entities.home_tiles import HomeTiles
 PATH = "/devices/rooms"
 NO_DEVICES = frozenset({"automation", "conversation", "heartbeat", "person", "script", "sun", "zone"})
 """Domains that are not in any room."""
-ORDER = ("player", "slider", "thermostat", "cover", "toggle", "action", "value")
+ORDER = ("player", "slider", "thermostat", "cover", "weather", "toggle", "action", "value")
 
 _ID = All(string, Length(min=1, max=255))
 _WORDS = All(string, Length(max=1_000))
@@ -201,7 +201,7 @@ def _height(tile: Mapping[str, Any]) -> float:
 def _is_tall(tile: Mapping[str, Any]) -> bool:
     """Whether a control or a line of its past is below the name."""
     is_high = bool(tile["points"] or tile["picture"])
-    return is_high or (tile["kind"] in ("player", "slider", "thermostat", "cover") and not tile["gone"])
+    return is_high or (tile["kind"] in ("player", "slider", "thermostat", "cover", "weather") and not tile["gone"])
 
 
 def _short(tile: dict[str, Any], room: str) -> dict[str, Any]:

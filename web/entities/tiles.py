@@ -216,6 +216,8 @@ def tile_of(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext: C
         return Tile("player", icon, said, state == "playing", value=volume, picture=picture)
     if domain in _WARM and slider is not None:
         return Tile("thermostat", icon, said, on, value=slider.value, min=slider.min, max=slider.max, step=slider.step)
+    if domain == "weather" and "get_forecasts" in can:
+        return Tile("weather", icon, said)
     if domain == "cover":
         return Tile("cover", icon, said, on, value=None if slider is None else slider.value)
     if slider is not None and not can & {"turn_on", "turn_off", "toggle"}:

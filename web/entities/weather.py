@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 CONDITIONS: Mapping[str, tuple[str, str]] = {
     "clear-night": ("moon", "Clear"),
@@ -27,6 +28,7 @@ CONDITIONS: Mapping[str, tuple[str, str]] = {
 }
 """By Home Assistant's word for it: the icon, and what it is in words."""
 DAYS_LIMIT = 10
+TILE_DAYS, TILE_HOURS, HOURS_APART = 4, 3, 3
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -69,6 +71,36 @@ def forecast_days(
             name = _day_name(day, today, gettext)
             found.append(ForecastDay(name, icon, gettext(words), low, high, _rain(row, attributes, gettext)))
     return found[:DAYS_LIMIT]
+
+
+def forecast_hours(rows: Sequence[Mapping[str, Any]], now: datetime, gettext: Callable[..., str]) -> list[ForecastDay]:
+    """Return some hours of an hourly forecast, some hours apart, each named by its time.
+
+    Args:
+        now: On the clocks of the home.
+    """
+    found = []
+    last = now
+    for row in rows:
+        try:
+            at = datetime.fromisoformat(str(row.get("datetime")))
+        except ValueError:
+            continue
+        at = at.replace(tzinfo=now.tzinfo) if at.tzinfo is None else at.astimezone(now.tzinfo)
+        if at < last:
+            continue
+        last = at + timedelta(hours=HOURS_APART)
+        icon, words = CONDITIONS.get(str(row.get("condition")), ("cloud-sun", "Not known yet"))
+        found.append(ForecastDay(f"{at:%H:%M}", icon, gettext(words), high=_degrees(row.get("temperature"))))
+    return found[:TILE_HOURS]
+
+
+def for_tile(days: Sequence[ForecastDay], today: date, gettext: Callable[..., str]) -> list[ForecastDay]:
+    """Return the first days of a forecast, by short names: Wed, 三."""
+    coming = [today + timedelta(days=each) for each in range(7)]
+    names = {_day_name(each, today, gettext): gettext(WEEKDAYS[each.weekday()]) for each in coming}
+    short = {name: full[:3] if full.isascii() else full[-1] for name, full in names.items()}
+    return [replace(each, day=short.get(each.day, each.day)) for each in days[:TILE_DAYS]]
 
 
 def _day_name(day: date, today: date, gettext: Callable[..., str]) -> str:
