@@ -67,7 +67,7 @@ class CommandControl(ReadEntity):
 
     def _attributes(self, seen: Mapping[str, Any]) -> dict[str, Any]:
         if not self._is_told:
-            return {"assumed_state": True}
+            return {"assumed_state": True} if self._domain == "switch" else {}
         if self._domain != "cover" or self._state is None:
             return {}
         return {"current_position": self._position}
