@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -145,3 +146,25 @@ def test_the_request_that_is_shown_gets_an_answer(hub: HubProcess) -> None:
 
     answer = json.loads(ran.stdout)
     assert re.search(r"\d+:\d\d", answer["choices"][0]["message"]["content"])
+
+
+def sentences(source: str) -> str:
+    """Return the texts of a module, with a mark for each value in them."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        found.append("".join(str(each.value) if isinstance(each, ast.Constant) else "…" for each in parts))
+    return "\n".join(found)
+
+
+def test_a_pair_of_machines_says_what_the_page_shows() -> None:
+    table = (
+        (DOCS / "scale.md").read_text(encoding="utf-8").partition("What you see meanwhile")[2].partition("Measured")[0]
+    )
+    shown = [part.strip("() ,;:") for quoted in re.findall(r"`([^`]+)`", table) for part in quoted.split("…")]
+    files = REPOSITORY.glob("hub/storage/**/*.py")
+    told = "\n".join(sentences(file.read_text(encoding="utf-8")) for file in files)
+    told += (REPOSITORY / "hub/messaging/locale/en.json").read_text(encoding="utf-8")
+
+    assert [part for part in shown if part not in told] == []
+    assert len(shown) > 10

@@ -26,7 +26,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServerProcess
 from tests.servers.postgresql import PostgresqlServer
 
-PACE_S = 0.04
+PACE_S = 0.08
 AWAY_S = rounds(30, 1)
 FROZEN_S = 10
 LIMIT_S = 120.0
