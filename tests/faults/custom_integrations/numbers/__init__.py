@@ -74,7 +74,9 @@ class Numbers:
         while line := await reader.readline():
             told = json.loads(line)
             if "sent" in told:
-                self._sending.pop(told["sent"]).set_result(None)
+                sent = self._sending.pop(told["sent"], None)
+                if sent is not None and not sent.done():  # else a hub sent it that has the home no more
+                    sent.set_result(None)
                 continue
             peer = f"peer-{self.account}"
             message = InboundMessage(
