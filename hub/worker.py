@@ -39,6 +39,7 @@ from hub.gateway.calls.settings import Network
 from hub.gateway.http_api.exposition import CONTENT_TYPE
 from hub.gateway.log_tail import JsonFormatter
 from hub.hub import Hub
+from hub.integration.catalog import find
 from hub.security.redaction import Redactor
 from hub.storage.files import remove_unfinished, write_atomic
 from hub.storage.homedir import Home, WorkerPlace, restrict_umask
@@ -195,6 +196,7 @@ class HomeOpener:
         self._hidden = tuple(hidden)
         self._lanes = Lanes({MAIN: RUNS_LIMIT})
         self._made: dict[str, Any] = {}
+        self._checks = policy_checks(find(None))
         self._tasks = tasks
         self._run = options.run / str(os.getpid())
 
@@ -238,7 +240,7 @@ class HomeOpener:
             lease=self._lease,
             database=lambda path: PostgresqlDatabase(target, HUB_MIGRATIONS, path, worker=worker),
             lanes=self._lanes,
-            checks=policy_checks(),
+            checks=self._checks,
             cache=self._run / "cache",
             tasks=self._tasks,
             made=self._made,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePath
 from typing import Any
 
 from hub.config.checked import Config
@@ -12,10 +13,11 @@ from hub.config.paths import KeyPath
 from hub.config.sections import CheckReport, CrossCheck
 from hub.core.errors import HubError
 from hub.extensions.custom_integrations import WAITING_FOLDER
+from hub.integration.catalog import CatalogEntry
+from hub.sandbox.schema import ENGINES
 from hub.storage.homedir import Home
 
 HOOKS = "hooks"
-STARTS_PROGRAMS = ("acp", "command_line", "ffmpeg")
 COMMAND = "command"
 AUTOMATED = ("automation", "script")
 """Sections where a command is mostly one for a device."""
@@ -29,9 +31,14 @@ class HomeRefused(HubError):
     http_status = 409
 
 
-def policy_checks() -> Mapping[str, CrossCheck]:
-    """Return the checks of the configuration of a home in a worker, by name."""
-    return {"what a worker allows": _check}
+def policy_checks(catalog: Mapping[str, CatalogEntry]) -> Mapping[str, CrossCheck]:
+    """Return the checks of the configuration of a home in a worker, by name.
+
+    Args:
+        catalog: The integrations; their manifests say which start programs.
+    """
+    starting = frozenset(domain for domain, found in catalog.items() if found.manifest and found.manifest.programs)
+    return {"what a worker allows": partial(_check, starting=starting)}
 
 
 def refuse(home: Home) -> None:
@@ -48,24 +55,15 @@ def refuse(home: Home) -> None:
             )
 
 
-def _check(config: Config, report: CheckReport) -> None:
+def _check(config: Config, report: CheckReport, *, starting: frozenset[str]) -> None:
     if config.get("storage"):
         report.error(["storage"], f"the worker says where its homes are kept: {NOT_HERE}", "take `storage:` out")
-    for index, agent in enumerate(config.get("agents") or ()):
-        sandbox = agent.get("sandbox") or {}
-        if sandbox and sandbox["mode"] != "all":
+    _check_agents(config, report)
+    for index, each in enumerate((config.get("memory") or {}).get("extra_paths") or ()):
+        if not _inside(each if isinstance(each, str) else each["path"]):
             report.error(
-                ["agents", index, "sandbox", "mode"],
-                f"programs would run on the machine itself, and {NOT_HERE}",
-                "set mode: all, or take it out: programs run in a sandbox here by themselves",
+                ["memory", "extra_paths", index], f"it lies outside of the home, and {NOT_HERE}", "take it out"
             )
-        for engine in ("docker", "bubblewrap"):
-            if (sandbox.get(engine) or {}).get("binds"):
-                report.error(
-                    ["agents", index, "sandbox", engine, "binds"],
-                    f"they would show directories of the machine, and {NOT_HERE}",
-                    "take them out",
-                )
     mode = ((config.get("http") or {}).get("auth") or {}).get("mode")
     if mode == "trusted_proxy":
         report.error(["http", "auth", "mode"], f"no proxy names people to a worker: {NOT_HERE}", "use mode: token")
@@ -75,14 +73,38 @@ def _check(config: Config, report: CheckReport) -> None:
         )
     for section in PLATFORM_SECTIONS:
         for index, item in enumerate(config.get(section) or ()):
-            if item["platform"] in STARTS_PROGRAMS:
+            if item["platform"] in starting:
                 report.error([section, index, "platform"], f"it starts programs on the machine, and {NOT_HERE}")
     for name in config:
-        if name in STARTS_PROGRAMS:
+        if name in starting:
             report.error([name], f"it starts programs on the machine, and {NOT_HERE}", f"take `{name}:` out")
         elif name not in PLATFORM_SECTIONS:
             for keys in _commands(config[name], (name,), automated=name in AUTOMATED):
                 report.error(keys, f"a program would run on the machine itself, and {NOT_HERE}", "take it out")
+
+
+def _check_agents(config: Config, report: CheckReport) -> None:
+    for index, agent in enumerate(config.get("agents") or ()):
+        sandbox = agent.get("sandbox") or {}
+        if sandbox and sandbox["mode"] != "all":
+            report.error(
+                ["agents", index, "sandbox", "mode"],
+                f"programs would run on the machine itself, and {NOT_HERE}",
+                "set mode: all, or take it out: programs run in a sandbox here by themselves",
+            )
+        if not _inside(agent.get("workspace")):
+            report.error(
+                ["agents", index, "workspace"],
+                f"it lies outside of the home, and {NOT_HERE}",
+                "name a folder in the home",
+            )
+        for engine in ENGINES:
+            if (sandbox.get(engine) or {}).get("binds"):
+                report.error(
+                    ["agents", index, "sandbox", engine, "binds"],
+                    f"they would show directories of the machine, and {NOT_HERE}",
+                    "take them out",
+                )
 
 
 def _commands(value: Any, keys: KeyPath, *, automated: bool) -> Iterator[KeyPath]:
@@ -101,3 +123,9 @@ def _commands(value: Any, keys: KeyPath, *, automated: bool) -> Iterator[KeyPath
 
 def _has_files(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())
+
+
+def _inside(path: Any) -> bool:
+    """Whether a configured path is one below the home."""
+    named = PurePath(str(path or "."))
+    return not (named.is_absolute() or ".." in named.parts or str(named).startswith("~"))

@@ -91,6 +91,9 @@ MANIFEST_SCHEMA = Schema(
             "environment", default=list, description="Variables of the environment; one that is set configures it too"
         ): [_text],
         Optional("documentation", default=""): All(string, Length(max=TEXT_LIMIT)),
+        Optional(
+            "programs", default=False, description="Whether it starts programs of the machine that its settings name"
+        ): boolean,
         Optional("engine", default=None, description="Engine of the memory's index that its engine.py has"): In(
             [None, *ENGINES]
         ),
@@ -133,6 +136,7 @@ class Manifest(Struct, frozen=True):
     zeroconf: tuple[ServiceMatcher, ...] = ()
     mqtt: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
+    programs: bool = False
     documentation: str = ""
     engine: str | None = None
     extra: str | None = None

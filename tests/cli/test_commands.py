@@ -196,6 +196,7 @@ NEEDS_BACKUP = {("backup", name) for name in ("delete", "restore", "undo", "veri
 OF_MACHINE = {path for path in COMMANDS if path[0] in ("service", "update") or path[:2] == ("node", "service")}
 NEEDS_MODELS = {("voice", name) for name in ("install", "remove", "test")}
 NEEDS_DATABASE = {("storage", "move")}
+OF_WORKERS = {path for path in COMMANDS if path[0] in ("homes", "worker")}
 NEEDS_A_FOLDER = {path for path in COMMANDS if path[0] == "migrate"} - NEEDS_HUB
 ALONE = sorted(
     set(COMMANDS)
@@ -203,6 +204,7 @@ ALONE = sorted(
     - NEEDS_HUB
     - NEEDS_BACKUP
     - NEEDS_DATABASE
+    - OF_WORKERS
     - OF_MACHINE
     - NEEDS_A_FOLDER
     - NEEDS_MODELS
@@ -225,8 +227,10 @@ def test_it_takes_json_and_a_home() -> None:
     options = {path: {word for each in command_at(path).params for word in each.opts} for path in COMMANDS}
 
     assert {path: found for path, found in options.items() if not {"--json", "--config"} <= found} == {
-        ("demo",): options["demo",]  # makes a home of its own
+        ("demo",): options["demo",],  # makes a home of its own
+        **{path: options[path] for path in OF_WORKERS},  # which have the folder of many homes
     }
+    assert [path for path in OF_WORKERS if not {"--json", "--homes", "--database"} <= options[path]] == []
 
 
 def test_each_option_says_what_it_is_for() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from hub.cluster.policy import HomeRefused, policy_checks, refuse
 from hub.config.check import check
-from hub.config.store import ConfigError
+from hub.config.errors import ConfigError
 from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
 from hub.sections import all_sections
@@ -28,7 +28,7 @@ def refused(folder: Path, text: str) -> list[ConfigError]:
     """Check a configuration as in a worker."""
     (folder / "configuration.yaml").write_text(text)
     sections = all_sections(IntegrationSchemas(find(None)))
-    sections.cross_checks.update(policy_checks())
+    sections.cross_checks.update(policy_checks(find(None)))
     return [each for each in check(folder, sections).errors if "carries other homes" in each.message]
 
 
@@ -45,6 +45,10 @@ def refused(folder: Path, text: str) -> list[ConfigError]:
         (SETTLED + "storage: {postgresql: 'postgresql://x'}\n", "storage"),
         (SETTLED + "http: {auth: {mode: trusted_proxy}}\n", "http.auth.mode"),
         (SETTLED + COMMAND, "automation.0.triggers.0.command"),
+        (SETTLED + "agents: [{id: main, default: true, workspace: /srv}]\n", "agents.0.workspace"),
+        (SETTLED + "agents: [{id: main, default: true, workspace: ../oak/workspace}]\n", "agents.0.workspace"),
+        (SETTLED + "memory: {extra_paths: [notes, {path: ~/all}]}\n", "memory.extra_paths.1"),
+        (SETTLED + "camera: [{platform: ffmpeg, name: x, input: 'rtsp://x/y'}]\n", "camera.0.platform"),
     ],
 )
 def test_what_would_run_beside_other_homes_is_refused_by_its_key(tmp_path: Path, text: str, keys: str) -> None:

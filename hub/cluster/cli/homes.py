@@ -77,13 +77,17 @@ def list_(homes: Path, database: str, as_json: bool) -> None:
 @click.option("--to", "worker", metavar="WORKER", required=True, help="The name of the worker.")
 @homes_option
 @database_option
-def move(name: str, worker: str, homes: Path, database: str) -> None:
+@json_option
+def move(name: str, worker: str, homes: Path, database: str, as_json: bool) -> None:
     """Have another worker carry a home; it goes there as soon as nothing runs in it.
 
     Example:
       homarus homes move elm --to second --homes /srv/homes
     """
     _run(homes, database, lambda maker: maker.move(name, worker))
+    if as_json:
+        print_json({"name": name, "worker": worker})
+        return
     click.echo(f"{name} goes to {worker} as soon as nothing runs in it.")
 
 
@@ -91,13 +95,17 @@ def move(name: str, worker: str, homes: Path, database: str) -> None:
 @click.argument("name")
 @homes_option
 @database_option
-def export(name: str, homes: Path, database: str) -> None:
+@json_option
+def export(name: str, homes: Path, database: str, as_json: bool) -> None:
     """Take a home out of the workers: its data goes into its folder, on which `homarus start` runs it by itself.
 
     Example:
       homarus homes export elm --homes /srv/homes
     """
     folder, rows, transcripts = _run(homes, database, lambda maker: maker.export(name))
+    if as_json:
+        print_json({"name": name, "folder": str(folder), "rows": rows, "transcripts": transcripts})
+        return
     click.echo(f"{rows} rows and {transcripts} transcripts arrived, and nothing differs.")
     click.echo(f"{name} is a home by itself now: homarus start --config {folder}")
 
@@ -108,7 +116,8 @@ def export(name: str, homes: Path, database: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @homes_option
 @database_option
-def delete(name: str, keep_files: bool, yes: bool, homes: Path, database: str) -> None:
+@json_option
+def delete(name: str, keep_files: bool, yes: bool, homes: Path, database: str, as_json: bool) -> None:
     """Delete a home with all that it holds. This cannot be undone.
 
     Example:
@@ -117,6 +126,9 @@ def delete(name: str, keep_files: bool, yes: bool, homes: Path, database: str) -
     if not yes and not click.confirm(f"Delete the home {name} with all that it holds?", err=True):
         raise CommandFailed("nothing was deleted")
     _run(homes, database, lambda maker: maker.delete(name, files=not keep_files))
+    if as_json:
+        print_json({"name": name, "deleted": True})
+        return
     click.echo(f"The home {name} was deleted.")
 
 

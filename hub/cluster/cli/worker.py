@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import socket
 import tempfile
@@ -53,6 +54,7 @@ IDLE_MINUTES = 15
     envvar=LOG_FORMAT_VARIABLE,
     help="How the log is written to stderr; json is one object a line.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print the address as a line of JSON once it serves.")
 def command(homes: Path, database: str, name: str | None, url: str | None, **given: Any) -> None:
     """Carry many homes in this process, beside other workers; stop it with Ctrl+C or SIGTERM.
 
@@ -91,6 +93,7 @@ def command(homes: Path, database: str, name: str | None, url: str | None, **giv
             idle_s=given["idle"] * 60.0,
             verbose=given["verbose"],
             log_format=given["log_format"],
+            on_ready=_tell if given["as_json"] else None,
         )
         code = run(options)
     except HubError as error:
@@ -105,6 +108,10 @@ def _address(option: str, given: str) -> tuple[str, int]:
     if not host or not port.isdecimal() or int(port) > 65_535:
         raise CommandFailed(f"{option} {given}: expected HOST:PORT, such as 0.0.0.0:18789", Exit.USAGE)
     return host.strip("[]"), int(port)
+
+
+def _tell(address: str) -> None:
+    print(json.dumps({"pid": os.getpid(), "address": address}), flush=True)
 
 
 def _run_folder() -> Path:
