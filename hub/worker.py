@@ -144,7 +144,8 @@ class RunningHome:
             ended: Called when it wants to be started again.
         """
         stages = [Stage("dashboard", self._open_dashboard, self._close_dashboard)]
-        await self._hub.start(on_restart=ended, on_stop=ended, before_open=stages)
+        # What is lost to a hub of its own is opened again when that gives it up; until then it says why it cannot be.
+        await self._hub.start(on_restart=ended, on_stop=ended, on_lost=lambda _: ended(), before_open=stages)
         # The database has said whose it is. The lock on the folder is how commands on this machine find the hub, and
         # a worker that was frozen and buried may still hold it.
         await asyncio.to_thread(self._lock.take_over)

@@ -89,7 +89,7 @@ class BackupComponent(Component):
         base = self._base
 
         def settings() -> BackupSettings:
-            rows_elsewhere = bool(base.section("storage"))
+            rows_elsewhere = bool(base.section("storage")) or base.share is not None
             return BackupSettings(base.section("backup"), str(base.section("hub")["name"]), base.zone(), rows_elsewhere)
 
         return lambda: Backups(base.home, settings, egress=self._egress, clock=base.clock, changed=self._changed)
