@@ -1,4 +1,4 @@
-"""Runs the benchmarks: `python -m tests.benchmarks [--json] [NAME …]`."""
+"""Runs the benchmarks: `python -m tests.benchmarks [--json] [NAME …]`; `… cluster --help` simulates workers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,14 @@ NAMES = (
 
 
 BESIDE = "beside_home_assistant"
+CLUSTER = "cluster"
+"""Takes options of its own, and minutes: it is run by itself."""
 
 
 def main() -> None:
+    if sys.argv[1:2] == [CLUSTER]:
+        import_module(f"tests.benchmarks.{CLUSTER}").main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(prog="script/bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(NAMES)}")
     parser.add_argument("--json", action="store_true", help="answer in JSON")

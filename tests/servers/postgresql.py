@@ -42,10 +42,12 @@ class PostgresqlServer:
 
     Args:
         primary: The server whose standby it is, until it is promoted.
+        settings: Over those that make it quick.
     """
 
-    def __init__(self, primary: PostgresqlServer | None = None) -> None:
+    def __init__(self, primary: PostgresqlServer | None = None, settings: str = "") -> None:
         self._primary = primary
+        self._settings = f"{_SETTINGS}{settings}"
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
         self._data = self.folder / "data"
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,10 +61,10 @@ class PostgresqlServer:
         if self._primary is not None:
             self._run("pg_basebackup", "-h", str(self._primary.folder), "-R", "--checkpoint=fast", "--no-sync")
         else:
-            self._run("initdb", "--no-sync", "--locale=C.UTF-8", "-E", "UTF8")
+            self._run("initdb", "--no-sync", "--auth=trust", "--locale=C.UTF-8", "-E", "UTF8")
             (self._data / "pg_hba.conf").write_text(_WHO)
         with (self._data / "postgresql.conf").open("a") as settings:
-            settings.write(f"{_SETTINGS}unix_socket_directories = '{self.folder}'\n")
+            settings.write(f"{self._settings}unix_socket_directories = '{self.folder}'\n")
         self.start()
         if self._primary is None:
             self.execute(f"CREATE USER locked PASSWORD '{PASSWORD}'")
@@ -90,6 +92,11 @@ class PostgresqlServer:
                 return
             time.sleep(0.02)
         raise AssertionError(f"PostgreSQL did not start:\n{(self.folder / 'log').read_text()[-4000:]}")
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, while it runs."""
+        return self._process.pid if self._process is not None else None
 
     def kill(self) -> None:
         """End it at once, with all connections, as a machine that fails does."""
