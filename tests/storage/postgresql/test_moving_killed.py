@@ -67,6 +67,7 @@ def moments(writes: int) -> Iterator[int]:
     yield from range(1, writes + 1) if LONG else (writes // 2, *range(writes - LAST, writes + 1))
 
 
+@pytest.mark.timeout(1_800)  # a long run kills it before each of its writes
 async def test_one_side_is_in_charge_and_nothing_is_lost(moved: Moved) -> None:
     files, small, kept = moved.files(), moved.small_files(), await rows(moved.here())
     out = run(moved, "postgresql", 0)
