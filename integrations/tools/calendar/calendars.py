@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 from msgspec import to_builtins
 
@@ -144,12 +144,10 @@ class CalendarAccounts:
         """
         stamp = Stamp(self._clock.now().isoformat(), zone, new_id())
         if self.is_local(name):
-
-            def write(body: bytes) -> bytes:
-                return edited(body.decode(), which, change, stamp).encode()
-
             async with self._writing:
-                await asyncio.to_thread(self._write, name, write)
+                body = await asyncio.to_thread(self._body, name)
+                fresh = await self._edited(name, body.decode(errors="replace"), which, change, stamp)
+                await asyncio.to_thread(self._write, name, lambda _: fresh.encode())
         else:
             await self._edit_at_server(name, which, change, stamp)
         if self.changed is not None:
@@ -162,19 +160,17 @@ class CalendarAccounts:
         if not found:
             raise NotFound(phrase("there is no event {uid} in this calendar", uid=which.uid))
         known = found[0]
-        arguments = (
-            known.source,
-            to_builtins(which),
-            None if change is None else to_builtins(change),
-            to_builtins(stamp),
-        )
-        fresh = await self._dav.reader.read(what, edited, *arguments, returns=str)
+        fresh = await self._edited(name, known.source, which, change, stamp)
         url, tag = at_server(address_of(account), known.href), {"If-Match": known.etag} if known.etag else {}
         if fresh:
             headers = {"Content-Type": "text/calendar; charset=utf-8", **tag}
             await self._dav.call(what, account, "PUT", url, headers, fresh.encode())
         else:
             await self._dav.call(what, account, "DELETE", url, tag)
+
+    async def _edited(self, name: str, source: str, which: Which, change: EventChange | None, stamp: Stamp) -> str:
+        plain = to_builtins(which), None if change is None else to_builtins(change), to_builtins(stamp)
+        return await self._dav.reader.read(f"the calendar {name}", edited, source, *plain, returns=str)
 
     async def read(self, name: str, since: datetime, until: datetime, first: int | None = None) -> list[CalendarEvent]:
         """Return the events of one calendar in a range, in their order.

@@ -138,6 +138,10 @@ def with_event(body: bytes, uid: str, event: CalendarEvent, now: datetime, zone:
     Raises:
         ValueError: It is not a calendar.
     """
+    return _with_event(body, uid, event, now, zone)
+
+
+def _with_event(body: bytes, uid: str, event: CalendarEvent, now: datetime, zone: str) -> bytes:
     import icalendar
 
     made = icalendar.Event()
