@@ -66,6 +66,23 @@ async def test_guesses_are_counted_per_client_behind_the_front_door(workers: Wor
     assert codes == [401] * 10 + [429] * 2
 
 
+async def test_the_hub_counts_guesses_of_whom_the_front_door_names(elm: HubFixture) -> None:
+    place = elm.home.in_worker
+    assert place is not None
+
+    async def guess(address: str) -> int:
+        headers = {"X-Forwarded-For": address, "Authorization": "Bearer homtok_wrong", "Host": ELM}
+        connector = aiohttp.UnixConnector(str(place.socket))
+        async with (
+            aiohttp.ClientSession(connector=connector) as session,
+            session.get("http://home/v1/models", headers=headers) as answer,
+        ):
+            return answer.status
+
+    assert [await guess("203.0.113.1") for _ in range(11)] == [401] * 10 + [429]
+    assert await guess("203.0.113.2") == 401
+
+
 async def test_the_dashboard_is_signed_in_to_and_live_on_the_homes_own_host(workers: Workers, elm: HubFixture) -> None:
     link = await elm.login_link()
     jar = aiohttp.CookieJar(unsafe=True)
