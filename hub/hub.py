@@ -83,8 +83,7 @@ class Hub(Lifecycle):
         self._security = security = SecurityComponent(base, channels=self.channels)
         self.egress, people = security.egress, security.current_people
         gateway = GatewayComponent(base, people=people, host=host, port=port)
-        self.gateway, self.opening = gateway.gateway, gateway.opening
-        self.pages = PageTable(self.gateway.routes)
+        self.gateway, self.opening, self.pages = gateway.gateway, gateway.opening, PageTable(gateway.gateway.routes)
         storage = StorageComponent(base, self._lose)
         self.db, self.history = storage.db, storage.history
         tools = ToolsComponent(base, db=self.db, broadcast=self.gateway.broadcast)
