@@ -23,6 +23,7 @@ from hub.storage.postgresql.errors import explain
 from hub.storage.postgresql.session import Session, Target
 from hub.storage.postgresql.tables import prepare
 from hub.storage.postgresql.workers import Worker
+from hub.update.record import EXIT_AGAIN
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +34,6 @@ UNLOCKED_LOOKS = 2
 GAP_S = 2.0
 """Whoever has not looked for so long knows nothing of how long the others have been silent."""
 ANSWER_LIMIT_S = 5.0
-EXIT_LOST = 75
-"""`EX_TEMPFAIL`: start me again."""
 
 
 class Load(Struct, frozen=True):
@@ -247,10 +246,10 @@ class Membership:
     def _lose(self) -> None:
         _log.critical(
             "another worker has taken this one for dead, and its homes over; it ends (exit %d), to be started again",
-            EXIT_LOST,
+            EXIT_AGAIN,
         )
         self._stopping.set()
-        self._end(EXIT_LOST)
+        self._end(EXIT_AGAIN)
 
 
 def _nothing() -> None:

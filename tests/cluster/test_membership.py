@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from hub.cluster.lease import LEASE_S, boot_time
-from hub.cluster.membership import EXIT_LOST
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.postgresql import workers
 from hub.storage.postgresql.database import PostgresqlDatabase
 from hub.storage.postgresql.errors import HomeOwned, OwnershipLost
 from hub.storage.postgresql.session import Session, Target
+from hub.update.record import EXIT_AGAIN
 from tests.cluster.conftest import Join
 from tests.servers.postgresql import PostgresqlServer
 from tests.until import until
@@ -185,7 +185,7 @@ async def test_a_frozen_worker_is_buried_and_ends_when_it_wakes_without_a_late_w
     before = server.execute(count, name)
     frozen.send_signal(signal.SIGCONT)
     async with asyncio.timeout(30):
-        assert await frozen.wait() == EXIT_LOST
+        assert await frozen.wait() == EXIT_AGAIN
     assert server.execute(count, name) == before
     await mine.write(lambda connection: connection.execute("INSERT INTO meta VALUES ('mine', '')"))
 

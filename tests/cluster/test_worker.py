@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.cluster.membership import EXIT_LOST
 from hub.storage.instance_lock import read_running
+from hub.update.record import EXIT_AGAIN
 from tests.cluster.worker_process import WorkerProcess, make_home
 from tests.servers.postgresql import PostgresqlServer
 from tests.until import until
@@ -59,7 +59,7 @@ async def test_a_frozen_workers_homes_answer_at_the_other_one_and_it_ends_when_i
         assert await other.until_answered(elm, "3+3") == "3+3 = 6"
         owner.send(signal.SIGCONT)
 
-        assert await owner.wait() == EXIT_LOST
+        assert await owner.wait() == EXIT_AGAIN
         assert "has taken this one for dead" in owner.log
         assert await other.until_answered(elm, "4+4") == "4+4 = 8"
 
