@@ -148,7 +148,7 @@ def test_template_entities_come_along_in_both_forms_and_from_the_browser(theirs:
             "  - sensor:\n"
             "      - name: Warmth   # of the balcony\n"
             "        state: '{{ 20 }}'\n"
-            "  - image: {name: Picture, url: x}\n"
+            "  - image: {name: Picture}\n"
             "light:\n"
             "  - platform: template\n"
             "    lights: {old: {turn_on: [], turn_off: []}}\n"

@@ -83,6 +83,7 @@ THEIRS = {
 """Secrets that others judge, each with whose it is; all that this hub judges are `own_secret`."""
 
 LISTENERS = {
+    "hub/worker.py": "metrics at the address that is named; the front door's guesses are counted by each home's hub",
     "hub/gateway/connection/listeners.py": "limiter: hub/gateway/access/auth.py",
     "hub/gateway/access/unix_socket.py": "a file that the hub's user alone opens",
     "hub/models/sign_in.py": "loopback while somebody signs in; takes a state of 256 bits",

@@ -20,6 +20,7 @@ ALLOWED = {
     "hub/models/ollama.py": "asks the Ollama of the configuration",
     "hub/models/oauth.py": "asks where one signs in: what the configuration says, or the vendor itself",
     "hub/cli/client.py": "asks the running hub",
+    "hub/cluster/front.py": "asks the hubs of the homes in this worker, and the other workers",
     "hub/cli/hub_link.py": "asks the running hub, or the one that the command line names",
     "hub/doctor/running.py": "asks the running hub",
     "hub/doctor/audit/checks/trying.py": "tries the listeners of this hub, from this machine",

@@ -2,6 +2,8 @@
 const PICTURE_CHARS = 5_000_000;
 const CLIP_LIMIT_MS = 60_000;
 const FILM_BYTES = 12 * 1024 * 1024;
+const FILM_PART_MS = 200;
+const FIRST_PICTURE_MS = 10_000;
 const SCREEN_ANSWER_MS = 45_000;
 const CLIP_TYPES = {"video/mp4": "mp4", "video/webm": "webm"};
 
@@ -93,17 +95,23 @@ export function commandsOf({allowed, canvas, notice, registration, tapped}) {
       const type = Object.keys(CLIP_TYPES).find(each => MediaRecorder.isTypeSupported(each));
       const recorder = new MediaRecorder(source, {mimeType: type});
       const parts = [];
-      recorder.ondataavailable = event => parts.push(event.data);
       const ended = new Promise(resolve => recorder.addEventListener("stop", resolve));
+      const begins = new Promise(resolve => {
+        recorder.ondataavailable = event => parts.push(event.data) && event.data.size && resolve();
+      });
       const begun = performance.now();
-      recorder.start();
+      recorder.start(FILM_PART_MS);
       await Promise.race([wait(durationMs), ended]);
+      await Promise.race([begins, wait(FIRST_PICTURE_MS), ended]); // a busy machine shows its first picture late
       const lasted = Math.min(durationMs, Math.round(performance.now() - begun));
       if (recorder.state !== "inactive") {
         recorder.stop();
       }
       await ended;
       const whole = new Blob(parts);
+      if (whole.size === 0) {
+        throw new CommandFailed("UNAVAILABLE", "no picture came of it; try again");
+      }
       if (whole.size > FILM_BYTES) {
         throw new CommandFailed("PAYLOAD_TOO_LARGE", `the film has ${whole.size} bytes; ask for a shorter durationMs`);
       }

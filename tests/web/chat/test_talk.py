@@ -21,7 +21,7 @@ from tests.servers.hub_process import HubProcess
 from tests.servers.openai_server import OpenAIServer
 from tests.servers.speech_server import SpeechServer, tone
 from tests.until import until
-from tests.web.browser import NAMES, Chromium, launched, opened
+from tests.web.browser import NAMES, Chromium, is_ready, launched, opened
 from tests.web.conftest import CONFIGURATION, sign_in
 from tests.web.looks import ON_A_PHONE, faults
 
@@ -165,9 +165,11 @@ class Scripted:
         return next(each for each in reversed(self.came) if each["t"] == "heard")
 
 
-async def test_words_are_shown_while_they_are_heard_and_an_answer_is_paused_for_them(page: Page) -> None:
-    hub = Scripted()
+async def test_words_are_shown_while_they_are_heard_and_an_answer_is_paused_for_them(signed_in: BrowserContext) -> None:
+    hub, page = Scripted(), await signed_in.new_page()  # a tab of its own, as it keeps who takes its sockets
     await page.route_web_socket("**/talk", hub.take)
+    await page.goto(f"/chat?session=agent:main:webchat:direct:{uuid4().hex}")
+    await is_ready(page)
     await page.get_by_role("button", name="Talk").click()
     panel = page.get_by_role("dialog", name="Talk")
     await until(lambda: {"t": "free", "on": True} in hub.came)

@@ -23,6 +23,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     OutboundPoll,
 )
+from hub.storage.homedir import Home
 from integrations.channels.google_chat import setup
 from integrations.channels.google_chat.channel import GoogleChatChannel
 from integrations.channels.google_chat.schema import CONFIG_SCHEMA
@@ -184,7 +185,7 @@ def test_what_cannot_be_right_is_refused(wrong: dict[str, str], says: str) -> No
 
 async def test_each_app_is_set_up_and_a_refused_key_fails_one(rig: Rig, tmp_path: Path) -> None:
     parts = cast(Any, rig)
-    parts.home, parts.gateway = SimpleNamespace(storage=tmp_path), SimpleNamespace(routes=RouteTable())
+    parts.home, parts.gateway = Home(tmp_path), SimpleNamespace(routes=RouteTable())
     host, _ = host_on(parts, "google_chat")
     async with GoogleChatServer() as server:
         server.now = rig.clock.time

@@ -24,6 +24,7 @@ from hub.messaging.contract import (
     OutboundMedia,
     OutboundMessage,
 )
+from hub.storage.homedir import Home
 from integrations.channels.line import setup
 from integrations.channels.line.channel import FRESH_S, GOOD_S, LineChannel
 from integrations.channels.line.schema import CONFIG_SCHEMA
@@ -320,7 +321,7 @@ async def test_a_file_that_was_replaced_is_not_served(platform: LineRig, tmp_pat
 
 async def test_each_account_is_set_up_with_its_webhook(rig: Rig, tmp_path: Path) -> None:
     parts = cast(Any, rig)
-    parts.home, parts.gateway = SimpleNamespace(storage=tmp_path), SimpleNamespace(routes=RouteTable())
+    parts.home, parts.gateway = Home(tmp_path), SimpleNamespace(routes=RouteTable())
     host, registrations = host_on(parts, "line")
     async with LineServer() as server:
         good = {**SECTION, "api_root": server.url, "data_root": server.url}

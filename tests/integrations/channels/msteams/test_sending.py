@@ -25,6 +25,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     OutboundPoll,
 )
+from hub.storage.homedir import Home
 from integrations.channels.msteams import setup
 from integrations.channels.msteams.channel import TeamsChannel, TeamsPlace
 from integrations.channels.msteams.connector import ConnectorApi, TeamsAccount
@@ -274,7 +275,7 @@ def test_what_cannot_be_right_is_refused(wrong: dict[str, str]) -> None:
 
 async def test_each_bot_is_set_up_with_its_own_address(rig: Rig, tmp_path: Path) -> None:
     parts = cast(Any, rig)
-    parts.home, parts.gateway = SimpleNamespace(storage=tmp_path), SimpleNamespace(routes=RouteTable())
+    parts.home, parts.gateway = Home(tmp_path), SimpleNamespace(routes=RouteTable())
     host, _ = host_on(parts, "msteams")
     async with TeamsServer() as server:
         server.now = rig.clock.time

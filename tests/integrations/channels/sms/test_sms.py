@@ -27,6 +27,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receipt,
 )
+from hub.storage.homedir import Home
 from integrations.channels.sms import setup
 from integrations.channels.sms.channel import SmsChannel
 from integrations.channels.sms.schema import CONFIG_SCHEMA
@@ -306,7 +307,7 @@ async def test_each_number_is_set_up_and_a_message_that_does_not_arrive_is_a_rep
         return [each for each in rig.repairs.all() if each.source == "sms"]
 
     parts = cast(Any, rig)
-    parts.home, parts.gateway = SimpleNamespace(storage=tmp_path), SimpleNamespace(routes=RouteTable())
+    parts.home, parts.gateway = Home(tmp_path), SimpleNamespace(routes=RouteTable())
     host, registrations = host_on(parts, "sms")
     async with TwilioServer() as server:
         good = section(api_root=server.url)

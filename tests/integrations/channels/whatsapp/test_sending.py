@@ -23,6 +23,7 @@ from hub.messaging.contract import (
     OutboundMedia,
     OutboundMessage,
 )
+from hub.storage.homedir import Home
 from integrations.channels.whatsapp import setup
 from integrations.channels.whatsapp.channel import WhatsAppChannel
 from integrations.channels.whatsapp.schema import CONFIG_SCHEMA
@@ -209,7 +210,7 @@ async def test_each_number_is_set_up_and_a_message_that_does_not_arrive_is_a_rep
         return [each for each in rig.repairs.all() if each.source == "whatsapp"]
 
     parts = cast(Any, rig)
-    parts.home, parts.gateway = SimpleNamespace(storage=tmp_path), SimpleNamespace(routes=RouteTable())
+    parts.home, parts.gateway = Home(tmp_path), SimpleNamespace(routes=RouteTable())
     host, registrations = host_on(parts, "whatsapp")
     async with WhatsAppServer() as server:
         good = {**SECTION, "api_root": server.root}

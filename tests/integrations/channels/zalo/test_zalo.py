@@ -26,6 +26,7 @@ from hub.messaging.contract import (
     OutboundMessage,
     Receipt,
 )
+from hub.storage.homedir import Home
 from integrations.channels.zalo import setup
 from integrations.channels.zalo.channel import ZaloChannel
 from integrations.channels.zalo.events import inbound_of
@@ -216,7 +217,7 @@ async def test_pictures_are_fetched_from_zalos_servers_alone(server: ZaloServer,
 
 async def test_each_bot_is_set_up(rig: Rig, tmp_path: Path) -> None:
     parts = cast(Any, rig)
-    parts.home, parts.gateway = SimpleNamespace(storage=tmp_path), SimpleNamespace(routes=RouteTable())
+    parts.home, parts.gateway = Home(tmp_path), SimpleNamespace(routes=RouteTable())
     host, registrations = host_on(parts, "zalo")
     async with ZaloServer() as server:
         good = {"token": TOKEN, "api_root": server.url}

@@ -27,6 +27,7 @@ from hub.messaging.contract import (
     Quote,
     SharedLocation,
 )
+from hub.storage.homedir import Home
 from integrations.channels.reconnecting import AccountRefused
 from integrations.channels.zalo_oa import setup
 from integrations.channels.zalo_oa.channel import ZaloOaChannel
@@ -280,7 +281,7 @@ async def test_a_file_is_uploaded_where_zalo_takes_it_and_else_a_link(
 
 async def test_each_account_is_set_up_with_its_webhook(rig: Rig, tmp_path: Path) -> None:
     parts = cast(Any, rig)
-    parts.home, parts.gateway = SimpleNamespace(storage=tmp_path), SimpleNamespace(routes=RouteTable())
+    parts.home, parts.gateway = Home(tmp_path), SimpleNamespace(routes=RouteTable())
     host, registrations = host_on(parts, "zalo_oa")
     async with ZaloOaServer() as server:
         good = {**section(server.refresh_token), "api_root": server.url, "oauth_root": server.url}
