@@ -1,4 +1,6 @@
-"""Runs the benchmarks: `python -m tests.benchmarks [--json] [NAME …]`; `… cluster --help` simulates workers."""
+"""Runs the benchmarks: `python -m tests.benchmarks [--json] [NAME …]`; `… cluster --help` simulates workers,
+`… memory_homes --help` their memories.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +46,13 @@ NAMES = (
 
 
 BESIDE = "beside_home_assistant"
-CLUSTER = "cluster"
-"""Takes options of its own, and minutes: it is run by itself."""
+ALONE = ("cluster", "memory_homes")
+"""Take options of their own, and minutes: each is run by itself."""
 
 
 def main() -> None:
-    if sys.argv[1:2] == [CLUSTER]:
-        import_module(f"tests.benchmarks.{CLUSTER}").main(sys.argv[2:])
+    if sys.argv[1:2] and sys.argv[1] in ALONE:
+        import_module(f"tests.benchmarks.{sys.argv[1]}").main(sys.argv[2:])
         return
     parser = argparse.ArgumentParser(prog="script/bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(NAMES)}")

@@ -28,7 +28,7 @@ ALLOWED = {
     "integrations/channels/http_api.py": "asks the platforms of the configuration, for the channels beside it",
     "integrations/channels/gateway.py": "is given the session of an account",
     "integrations/memory/notes/index/embeddings/client.py": "asks the embedding provider of the configuration",
-    "integrations/memory/chroma/server.py": "asks the Chroma server of the configuration",
+    "integrations/memory/chroma/connection.py": "asks the Chroma server of the configuration",
     "integrations/tools/mcp/over_http.py": "gives the protocol's own client the egress client to send by",
     "integrations/tools/browser/chromium.py": "asks the Chrome of the configuration where its socket is",
     "integrations/tools/browser/attaching.py": "connects the Chrome and the hub that the command line names",

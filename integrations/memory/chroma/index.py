@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,6 +19,9 @@ from integrations.memory.chroma.settings import ChromaSettings
 
 if TYPE_CHECKING:
     from hub.memory.engine_contract import Vector
+    from integrations.memory.chroma.server import ServerCollections
+
+_log = logging.getLogger(__name__)
 
 FACTS_FILE = "chroma.json"
 FOLDER = "chroma"
@@ -144,7 +148,7 @@ def open_chroma(directory: Path, dimensions: int, settings: ChromaSettings) -> C
     """Open the store of a directory; see `open_vectors`."""
     directory.mkdir(parents=True, exist_ok=True)
     own = _own(directory, dimensions, settings)
-    collections = _connected(settings) or _embedded(directory, settings)
+    collections = _connected(settings, own) or _embedded(directory, settings)
     try:
         return ChromaIndex(collections, own, dimensions)
     except BaseException:
@@ -154,23 +158,26 @@ def open_chroma(directory: Path, dimensions: int, settings: ChromaSettings) -> C
 
 def discard(directory: Path, settings: ChromaSettings) -> None:
     """Delete a directory's collections from a server; nothing to do for a directory that never had any."""
-    if not (directory / FACTS_FILE).exists() or (collections := _connected(settings)) is None:
+    if settings.url is None or not (directory / FACTS_FILE).exists():
         return
     try:
         own = _own(directory, None, settings)
-        for name in collections.names():
-            if name.startswith(own):
-                collections.drop(name)
-    finally:
-        collections.close()
+    except IndexDamaged as error:  # which of them are its own is not known
+        _log.warning("what the Chroma server has for %s stays there: %s", directory, error)
+        return
+    if (collections := _connected(settings, own)) is not None:
+        try:
+            collections.destroy()
+        finally:
+            collections.close()
 
 
-def _connected(settings: ChromaSettings) -> Collections | None:
+def _connected(settings: ChromaSettings, own: str) -> ServerCollections | None:
     if settings.url is None:
         return None
     from integrations.memory.chroma.server import ServerCollections
 
-    return ServerCollections(settings.url, settings.token, settings.timeout_s)
+    return ServerCollections(settings.url, settings.token, settings.timeout_s, own.rstrip("-"))
 
 
 def _embedded(directory: Path, settings: ChromaSettings) -> Collections:
@@ -188,14 +195,16 @@ def _own(directory: Path, dimensions: int | None, settings: ChromaSettings) -> s
     path = directory / FACTS_FILE
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-        store, kept = str(facts["store"]), int(facts["dimensions"])
+        store, kept, folder = str(facts["store"]), int(facts["dimensions"]), int(facts["folder"])
     except FileNotFoundError:
         if (directory / FOLDER).exists():
             raise IndexDamaged(f"{path} is missing.") from None
-        store, kept = secrets.token_hex(6), dimensions or 0
-        path.write_text(json.dumps({"store": store, "dimensions": kept}), encoding="utf-8")
+        store, kept, folder = secrets.token_hex(6), dimensions or 0, directory.stat().st_ino
+        path.write_text(json.dumps({"store": store, "dimensions": kept, "folder": folder}), encoding="utf-8")
     except (ValueError, TypeError, KeyError) as error:
-        raise IndexDamaged(f"{path} is damaged: expected store and dimensions.") from error
+        raise IndexDamaged(f"{path} is damaged: expected store, dimensions and folder.") from error
+    if settings.url is not None and folder != directory.stat().st_ino:
+        raise IndexDamaged(f"{directory} is a copy; what the server has belongs to the other one.")
     if dimensions not in (None, kept) or not re.fullmatch(r"[0-9a-f]{12}", store):
         raise IndexDamaged(f"{path} is damaged, or belongs to vectors of another length.")
     prefix = _NOT_IN_NAMES.sub("-", settings.prefix).strip("-")[:30] or "homarus"

@@ -5,12 +5,7 @@ Its own client waits for an answer for ever; this one does not.
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
-import ssl
-import time
-import urllib.parse
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,15 +14,16 @@ import orjson
 
 from hub.memory.engine_contract import EngineUnavailable, IndexDamaged
 from integrations.memory.chroma.collections import CONFIGURATION
+from integrations.memory.chroma.connection import ServerConnection, connection_to
 
 if TYPE_CHECKING:
     from hub.memory.engine_contract import Vector, Vectors
 
 API = "/api/v2"
-DATABASE = f"{API}/tenants/default_tenant/databases/default_database"
+DATABASES = f"{API}/tenants/default_tenant/databases"
 PAGE = 5_000
-MAX_ANSWER_BYTES = 256 << 20
-BLOCK_BYTES = 1 << 20
+READ_SHARE = 0.25
+"""Of the time limit, what a search waits: all homes of a process wait with it."""
 SHOWN = 200
 
 
@@ -37,35 +33,34 @@ class ServerCollections:
     Args:
         url: Its address.
         token: The expected bearer token.
-        timeout_s: After which an answer is not waited for any longer.
+        timeout_s: After which an answer is not waited for any longer, when something is written.
+        database: The name of the database that is ours alone, so that nobody is told of the collections of others.
 
     Raises:
         EngineUnavailable: It does not answer, or does not know us.
     """
 
-    def __init__(self, url: str, token: str | None, timeout_s: float) -> None:
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise EngineUnavailable(
-                "chroma.url is not an address of a Chroma server; one looks like http://127.0.0.1:8000."
-            )
-        self._host, self._port, self._tls = parts.hostname, parts.port, parts.scheme == "https"
-        self._path = parts.path.rstrip("/")
-        self._shown = f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "") + self._path
-        self._timeout_s = timeout_s
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if token is not None:
-            self._headers["Authorization"] = f"Bearer {token}"
-        self._connection: http.client.HTTPConnection | None = None
+    def __init__(self, url: str, token: str | None, timeout_s: float, database: str) -> None:
+        self._database = f"{DATABASES}/{database}"
+        self._name = database
+        self._write_s, self._read_s = timeout_s, timeout_s * READ_SHARE
         self._numbers: dict[str, str] = {}
-        checks = self._asked("GET", f"{API}/pre-flight-checks")
-        if not isinstance(checks, dict) or not isinstance(checks.get("max_batch_size"), int):
-            self._strange()
-        self.largest_batch = max(1, checks["max_batch_size"])
+        self._server: ServerConnection | None = connection_to(url, token)
+        try:
+            checks = self._asked("GET", f"{API}/pre-flight-checks")
+            if not isinstance(checks, dict) or not isinstance(checks.get("max_batch_size"), int):
+                self._strange()
+            self.largest_batch = max(1, checks["max_batch_size"])
+            self._is_made = self._asked("GET", self._database, missing=True) is not None
+        except BaseException:
+            self.close()
+            raise
 
     def names(self) -> Mapping[str, Mapping[str, str]]:
         """Return the metadata of each collection by its name."""
-        found = self._asked("GET", f"{DATABASE}/collections")
+        if not self._is_made:
+            return {}
+        found = self._asked("GET", f"{self._database}/collections")
         try:
             self._numbers = {str(each["name"]): str(each["id"]) for each in found}
             return {str(each["name"]): dict(each["metadata"] or {}) for each in found}
@@ -74,9 +69,12 @@ class ServerCollections:
 
     def make(self, name: str, metadata: Mapping[str, str]) -> None:
         """Make a collection, if there is none with that name."""
+        if not self._is_made:
+            self._asked("POST", DATABASES, {"name": self._name})
+            self._is_made = True
         made = self._asked(
             "POST",
-            f"{DATABASE}/collections",
+            f"{self._database}/collections",
             {"name": name, "metadata": dict(metadata), "configuration": CONFIGURATION, "get_or_create": True},
         )
         if not isinstance(made, dict) or "id" not in made:
@@ -86,8 +84,14 @@ class ServerCollections:
     def drop(self, name: str) -> None:
         """Delete a collection, if there is one with that name."""
         self._numbers.pop(name, None)
-        with contextlib.suppress(IndexDamaged):
-            self._asked("DELETE", f"{DATABASE}/collections/{name}")
+        self._asked("DELETE", f"{self._database}/collections/{name}", missing=True)
+
+    def destroy(self) -> None:
+        """Delete all collections, and the database that they are in."""
+        for name in self.names():
+            self.drop(name)
+        self._asked("DELETE", self._database, missing=True)
+        self._is_made = False
 
     def upsert(self, name: str, ids: Sequence[str], vectors: Vectors) -> None:
         """Store vectors, replacing those with the same ids."""
@@ -137,23 +141,24 @@ class ServerCollections:
             found += map(str, page["ids"])
 
     def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Give the connection up; a second call does no harm."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.leave()
 
     def _in(self, name: str, what: str, body: Mapping[str, Any]) -> Any:
-        return self._asked("POST", f"{DATABASE}/collections/{self._numbers[name]}/{what}", body)
+        return self._asked("POST", f"{self._database}/collections/{self._numbers[name]}/{what}", body)
 
-    def _asked(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the server's answer.
+    def _asked(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, missing: bool = False) -> Any:
+        """Return the server's answer; None instead of 404 where something may be `missing`.
 
         Raises:
             EngineUnavailable: It gives no answer that can be used.
             IndexDamaged: It does not know a collection of ours, or has other vectors in it.
         """
         content = None if body is None else orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
-        status, answer = self._exchanged(method, self._path + path, content)
+        limit_s = self._read_s if path.endswith(("/query", "/get")) or method == "GET" else self._write_s
+        status, answer = self._connection.exchange(method, path, content, limit_s)
         if 200 <= status < 300:
             try:
                 return json.loads(answer) if answer.strip() else None
@@ -165,65 +170,23 @@ class ServerCollections:
                 f"The Chroma server at {self._shown} refuses access ({status}): chroma.token must be the "
                 "token it was started with."
             )
+        if missing and status == 404:
+            return None
         if body is not None and (status == 404 or (status == 400 and "dimension" in said.lower())):
             raise IndexDamaged(f"the Chroma server at {self._shown} lost a collection or holds another: {said}")
-        if status == 404 and method == "DELETE":
-            raise IndexDamaged(f"the Chroma server at {self._shown} does not know it: {said}")
         if status in (404, 410) or 300 <= status < 400:
             self._strange()
         raise EngineUnavailable(f"The Chroma server at {self._shown} answered {status}: {said}. See its log.")
 
-    def _exchanged(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
-        """Send a request and return status and body; retried once if a kept connection was closed."""
-        kept = self._connection is not None
-        try:
-            return self._sent(method, path, content)
-        except (ConnectionError, http.client.RemoteDisconnected) as error:
-            self.close()
-            if not kept:
-                self._away(error)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            self.close()
-            self._away(error)
-        try:
-            return self._sent(method, path, content)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            self.close()
-            self._away(error)
+    @property
+    def _connection(self) -> ServerConnection:
+        if self._server is None:
+            raise EngineUnavailable("the connection to the Chroma server was closed")
+        return self._server
 
-    def _sent(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
-        until = time.monotonic() + self._timeout_s
-        if self._connection is None:
-            self._connection = (
-                http.client.HTTPSConnection(
-                    self._host, self._port, timeout=self._timeout_s, context=ssl.create_default_context()
-                )
-                if self._tls
-                else http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
-            )
-        self._connection.request(method, path, body=content, headers=self._headers)
-        response = self._connection.getresponse()
-        blocks, size = [], 0
-        while block := response.read1(BLOCK_BYTES):
-            blocks.append(block)
-            size += len(block)
-            if size > MAX_ANSWER_BYTES:
-                raise ValueError("its answer is too long")
-            if time.monotonic() > until:
-                raise TimeoutError("its answer takes too long")
-        if response.length:
-            raise http.client.IncompleteRead(b"", response.length)
-        # Otherwise the connection would wait for more of it.
-        response.close()
-        return response.status, b"".join(blocks)
-
-    def _away(self, error: Exception) -> NoReturn:
-        why = str(error) or type(error).__name__
-        if isinstance(error, TimeoutError):
-            why = f"within {self._timeout_s:g} s: {why}"
-        raise EngineUnavailable(
-            f"The Chroma server at {self._shown} does not answer ({why}). Start it, or correct chroma.url."
-        ) from error
+    @property
+    def _shown(self) -> str:
+        return self._connection.shown
 
     def _strange(self) -> NoReturn:
         raise EngineUnavailable(

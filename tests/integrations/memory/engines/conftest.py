@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -44,6 +45,18 @@ class ChromaServer:
     def stop(self) -> None:
         self._process.kill()
         self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def freeze(self) -> None:
+        """Let it take connections and answer nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._process.send_signal(signal.SIGCONT)
 
     def _answers(self) -> bool:
         try:
