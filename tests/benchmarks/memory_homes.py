@@ -1,7 +1,7 @@
-"""The memories of many homes in one index process, beside one Chroma server: `… memory_homes --help`.
+"""The memories of many homes in one index process, their vectors on one Chroma server or beside it.
 
-The index process, the server that makes vectors and the Chroma server are processes of their own, and each home asks
-as in a worker. What is printed is what was counted. Nothing is asserted.
+`python -m tests.benchmarks memory_homes --help`. The index process, the server that makes vectors and the Chroma server
+are processes of their own, and each home asks as in a worker. What is printed is what was counted; nothing is asserted.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ ENGLISH = (
 CHINESE = "今天上午修好了锅炉师傅说还能再用一个冬天我们决定明年春天再换新的"
 WORDS_A_NOTE = 60
 LOOK_S = 0.05
+TURN_S = 0.3
+"""How long a turn waits for what the memory has to say."""
 BACK_LIMIT_S = 300.0
 
 
@@ -143,10 +145,10 @@ class _Waits:
         self.by: Counter[str] = Counter()
         self.strangers = self.empty = 0
 
-    async def take(self, home: _Home) -> SearchAnswer:
+    async def take(self, home: _Home, within_s: float | None = None) -> SearchAnswer:
         """Search once."""
         began = time.perf_counter()
-        answer = await home.search()
+        answer = await home.search(within_s)
         self.ms.append((time.perf_counter() - began) * 1_000)
         self.by[" ".join(each.partition(":")[0] for each in answer.engines)] += 1
         self.strangers += sum(home.word not in hit.text for hit in answer.hits)
@@ -260,7 +262,7 @@ async def _rebuild(homes: list[_Home], found: _Told) -> None:
     async def one(home: _Home) -> None:
         began = time.perf_counter()
         making = asyncio.create_task(home.memory.sync(agent_id="main"))
-        await first.take(home)
+        await first.take(home, TURN_S)
         await making
         whole.append(time.perf_counter() - began)
 
