@@ -24,7 +24,7 @@ from hub.cluster.directory import Directory
 from hub.cluster.front import FrontDoor, FrontSettings
 from hub.cluster.lease import WorkerLease
 from hub.cluster.log import FORMAT, NO_HOME, HomeLogs, within
-from hub.cluster.membership import Membership
+from hub.cluster.membership import ANSWER_LIMIT_S, Membership
 from hub.cluster.metrics import metrics_text
 from hub.cluster.naming import HomeNames
 from hub.cluster.policy import policy_checks, refuse
@@ -314,7 +314,7 @@ async def _live(options: WorkerOptions, logs: HomeLogs, redactor: Redactor) -> i
     loop, clock, tasks, lease = asyncio.get_running_loop(), Clock(), TaskOwner("worker"), WorkerLease()
     membership = Membership(target, name=options.name, url=options.url, lease=lease, end=_end_now)
     opener = HomeOpener(options, membership, lease, logs, hidden, tasks)
-    directory = Directory(target, membership.id, options.name)
+    directory = Directory(target, membership.id, options.name, answer_limit_s=ANSWER_LIMIT_S)
     carrier = Carrier(membership, directory, opener, clock, idle_s=options.idle_s, homes_limit=options.homes_limit)
     membership.wanted = partial(loop.call_soon_threadsafe, carrier.look)
     settings = FrontSettings(
@@ -333,6 +333,8 @@ async def _live(options: WorkerOptions, logs: HomeLogs, redactor: Redactor) -> i
         loop.add_signal_handler(number, partial(_stop, stopping))
     opener.make_folder()
     await asyncio.to_thread(membership.join)
+    watching = TaskOwner("heartbeat")
+    watching.spawn(membership.watch(), name="watch the heartbeat")
     try:
         host, port = await front.start()
         told = await _tell_metrics(options, membership, carrier, lease)
@@ -351,6 +353,7 @@ async def _live(options: WorkerOptions, logs: HomeLogs, redactor: Redactor) -> i
         await tasks.cancel_all()
         await directory.close()
         await asyncio.to_thread(membership.leave)
+        await watching.cancel_all()
         opener.remove_folder()
     return EXIT_OK
 

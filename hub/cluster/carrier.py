@@ -126,7 +126,7 @@ class Carrier:
         self._idle_looked = 0.0
         self.opened = 0
         self.closed = 0
-        membership.load = self.load
+        self._weigh()
 
     # --- the contract of the front door ---
 
@@ -166,12 +166,6 @@ class Carrier:
         """The homes of this worker by name; None for one that is not open."""
         return {name: each.home for name, each in sorted(self._carried.items())}
 
-    def load(self) -> Load:
-        """Return what this worker carries; any thread may ask."""
-        homes = list(self._carried.values())
-        runs = sum(each.home.runs for each in homes if each.home is not None)
-        return Load(len(homes) * HOME_WEIGHT + runs * RUN_WEIGHT, 0 if self._draining else self._limit)
-
     def look(self) -> None:
         """Look at once for homes that are wanted."""
         self._look.set()
@@ -180,11 +174,12 @@ class Carrier:
         """Carry homes until cancelled."""
         asked = True
         while True:
-            self._membership.check()
             try:
                 await self._tick(asked=asked)
             except HubError as error:
                 _log.warning("the homes cannot be looked at: %s", error.message)
+            except Exception:  # a worker that carries nothing more would keep its homes from the others
+                _log.exception("the homes cannot be looked at; tried again")
             try:
                 async with asyncio.timeout(TICK_S):
                     await self._look.wait()
@@ -200,6 +195,7 @@ class Carrier:
             limit_s: How long runs may take.
         """
         self._draining = True
+        self._weigh()
         async with asyncio.TaskGroup() as closing:
             for each in list(self._carried.values()):
                 closing.create_task(self._drain_one(each, limit_s))
@@ -212,7 +208,14 @@ class Carrier:
         async with each.busy:
             await self._close(each)
 
+    def _weigh(self) -> None:
+        """Tell the heartbeat, which runs in a thread of its own, what this worker carries."""
+        runs = sum(each.home.runs for each in self._carried.values() if each.home is not None)
+        weight = len(self._carried) * HOME_WEIGHT + runs * RUN_WEIGHT
+        self._membership.load = Load(weight, 0 if self._draining else self._limit)
+
     async def _tick(self, *, asked: bool) -> None:
+        self._weigh()
         now = self._clock.monotonic()
         room = min(self._limit - len(self._carried), AT_ONCE * 2)
         if room > 0 and not self._draining:
@@ -220,6 +223,7 @@ class Carrier:
             for row in await self._directory.claim(room, waited_s):
                 each = self._carried[row.name] = _Carried(row, now)
                 self._tasks.spawn(self._open_in_turn(each), name=f"open {row.name}")
+            self._weigh()
         for each in list(self._carried.values()):
             if each.home is None and each.failures and now >= each.retry_at and not each.busy.locked():
                 self._tasks.spawn(self._open_in_turn(each), name=f"open {each.row.name} again")
@@ -231,7 +235,7 @@ class Carrier:
             self._look_at_idle(now)
 
     def _somebody_is_lighter(self) -> bool:
-        mine = self.load().weight
+        mine = self._membership.load.weight
         others = (each for each in self._membership.workers if each.id != self._membership.id and each.homes_limit)
         return any(each.weight + LIGHTER_BY * HOME_WEIGHT < mine for each in others)
 
@@ -277,7 +281,7 @@ class Carrier:
                         raise
                     if not is_ours:
                         await home.close()
-                        self._carried.pop(name, None)
+                        self._forget(each)
                         return
                     _log.info("open after %.2f s", self._clock.monotonic() - begun)
                 except Exception as error:  # whatever is wrong with one home, the others run on
@@ -287,6 +291,7 @@ class Carrier:
             each.used = self._clock.monotonic()
             each.home = home
             self.opened += 1
+            self._weigh()
 
     async def _fail(self, each: _Carried, error: Exception) -> None:
         each.failures += 1
@@ -324,11 +329,15 @@ class Carrier:
 
     async def _close(self, each: _Carried) -> None:
         await self._shut(each)
-        self._carried.pop(each.row.name, None)
+        self._forget(each)
         try:
             await self._directory.released(each.row.name)
         except HubError as error:
             _log.warning("%s was closed, and is not given up before this worker ends: %s", each.row.name, error.message)
+
+    def _forget(self, each: _Carried) -> None:
+        self._carried.pop(each.row.name, None)
+        self._weigh()
 
     async def _shut(self, each: _Carried) -> None:
         home, each.home = each.home, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -14,10 +15,11 @@ from hub.core.executors import Executor
 from hub.storage.postgresql import homes, workers
 from hub.storage.postgresql.errors import explain, is_away
 from hub.storage.postgresql.homes import HomeRow
-from hub.storage.postgresql.session import Session, Target
+from hub.storage.postgresql.session import ANSWER_LIMIT_S, Session, Target
 
 T = TypeVar("T")
 
+WATCH_S = 0.5
 ATTEMPTS = 2
 """A connection that broke while nobody used it is made again."""
 
@@ -29,13 +31,18 @@ class Directory:
         target: The database.
         worker: The id of this worker.
         name: Its name.
+        answer_limit_s: After this long without an answer the connection counts as broken, seconds.
     """
 
-    def __init__(self, target: Target, worker: str = "", name: str = "") -> None:
+    def __init__(
+        self, target: Target, worker: str = "", name: str = "", *, answer_limit_s: float = ANSWER_LIMIT_S
+    ) -> None:
         self._target = replace(target, parameters=target.parameters | {"tcp_user_timeout": 8_000})
         self._worker = worker
         self._name = name
+        self._answer_limit_s = answer_limit_s
         self._session: Session | None = None
+        self._watching: asyncio.TimerHandle | None = None
         self._thread = Executor("homes", 1)
 
     async def all(self) -> list[HomeRow]:
@@ -106,16 +113,31 @@ class Directory:
 
     async def close(self) -> None:
         """Close the connection."""
-        await self._thread.run(self._drop)
+        try:
+            await self._thread.run(self._drop)
+        finally:
+            if self._watching is not None:
+                self._watching.cancel()
+                self._watching = None
 
     async def _ask(self, work: Callable[..., T], *values: Any) -> T:
+        if self._watching is None:
+            self._watch()
         return await self._thread.run(self._do, work, *values)
+
+    def _watch(self) -> None:
+        if (session := self._session) is not None:
+            session.check()
+        self._watching = asyncio.get_running_loop().call_later(WATCH_S, self._watch)
+
+    # --- below: in the thread ---
 
     def _do(self, work: Callable[..., T], *values: Any) -> T:
         for attempt in range(1, ATTEMPTS + 1):
             session = self._connected()
             try:
-                return work(session, *values)
+                with session.awaiting():
+                    return work(session, *values)
             except psycopg.Error as error:
                 if session.is_lost or is_away(error):
                     self._drop()
@@ -126,7 +148,7 @@ class Directory:
 
     def _connected(self) -> Session:
         if self._session is None or self._session.is_lost:
-            self._session = Session(self._target)
+            self._session = Session(self._target, self._answer_limit_s)
         return self._session
 
     def _drop(self) -> None:

@@ -5,9 +5,9 @@ It runs in a thread of its own with a connection of its own: neither a busy even
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable
 
 import psycopg
@@ -88,10 +88,10 @@ class Membership:
         name: The worker's name, the same after each start.
         url: Where other workers reach it.
         lease: Renewed by each heartbeat.
-        end: Ends the process at once; called in the thread when the row is gone.
+        end: Ends the process at once; called in the thread when the row is gone, or the thread cannot go on.
 
     Attributes:
-        load: Returns what the worker carries now; called in the thread.
+        load: What the worker carries now; the thread only reads it.
         wanted: Called in the thread when a home is wanted, or a worker was buried.
     """
 
@@ -111,7 +111,7 @@ class Membership:
         self.buried = 0
         self._target = replace(target, parameters=target.parameters | {"connect_timeout": 3, "tcp_user_timeout": 4_000})
         self._lease = lease
-        self.load: Callable[[], Load] = Load
+        self.load = Load()
         self.wanted: Callable[[], object] = _nothing
         self._end = end
         self._watch = Watch()
@@ -138,7 +138,7 @@ class Membership:
         try:
             prepare(session.connection, HUB_MIGRATIONS, self._target.place)
             begun = self._lease.now()
-            self.number = workers.join(session, self.id, self.name, self.url, LEASE_S)
+            self.number = workers.join(session, self.id, self.name, self.url, self.load.homes_limit, LEASE_S)
             self._listen(session)
             self._beaten(begun)
         except psycopg.Error as error:
@@ -150,11 +150,12 @@ class Membership:
         self._session = session
         self._thread.start()
 
-    def check(self) -> None:
-        """Break off a connection whose server answers no more, though the network says that it is there."""
-        session = self._session
-        if session is not None and 0 < session.busy_until < time.monotonic():
-            session.break_off()
+    async def watch(self) -> None:
+        """Break off, until cancelled, a connection whose server answers no more."""
+        while True:
+            if (session := self._session) is not None:
+                session.check()
+            await asyncio.sleep(LOOK_EVERY_S)
 
     def leave(self) -> None:
         """Delete this worker, whose homes are closed. Blocks."""
@@ -163,7 +164,8 @@ class Membership:
         if self._session is None:
             return
         try:
-            workers.leave(self._session, self.id)
+            with self._session.awaiting():
+                workers.leave(self._session, self.id)
         except psycopg.Error as error:
             _log.warning("this worker was not taken off the list; the others will notice: %s", str(error).strip())
         self._session.close()
@@ -181,18 +183,24 @@ class Membership:
                     _log.error("the heartbeat stops, and soon all that is done outside, until it goes on: %s", why)
                 self._drop()
                 self._stopping.wait(LOOK_EVERY_S)
+            except Exception:  # a worker without a heartbeat is dead to the others: it must not live on
+                _log.critical(
+                    "the heartbeat has failed; this worker ends (exit %d), to be started again",
+                    EXIT_AGAIN,
+                    exc_info=True,
+                )
+                self._end_now()
 
     def _tick(self) -> None:
         session = self._connected()
-        session.busy_until = time.monotonic() + ANSWER_LIMIT_S
-        self._beat_and_look(session)
-        session.busy_until = 0.0
+        with session.awaiting():
+            self._beat_and_look(session)
         if any(True for _ in session.connection.notifies(timeout=LOOK_EVERY_S, stop_after=1)):
             self.wanted()
 
     def _beat_and_look(self, session: Session) -> None:
         if self.late_s >= BEAT_S:
-            begun, load = self._lease.now(), self.load()
+            begun, load = self._lease.now(), self.load
             if not workers.beat(session, self.id, load.weight, load.homes_limit, LEASE_S):
                 self._lose()
                 return
@@ -248,6 +256,9 @@ class Membership:
             "another worker has taken this one for dead, and its homes over; it ends (exit %d), to be started again",
             EXIT_AGAIN,
         )
+        self._end_now()
+
+    def _end_now(self) -> None:
         self._stopping.set()
         self._end(EXIT_AGAIN)
 

@@ -31,7 +31,7 @@ class Member(Membership):
             lease=lease,
             end=lambda code: loop.call_soon_threadsafe(self.ended.set),
         )
-        self.load = lambda: Load(0.5, 10)
+        self.load = Load(0.5, 10)
         self.wanted = lambda: loop.call_soon_threadsafe(self.told.set)
 
 

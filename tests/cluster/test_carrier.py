@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import threading
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from msgspec.structs import replace
 
-from hub.cluster.carrier import DUE_SOON_S, IDLE_S, LOOK_IDLE_EVERY_S, RETRY_FIRST_S, Carrier
+from hub.cluster.carrier import (
+    DUE_SOON_S,
+    HOME_WEIGHT,
+    IDLE_S,
+    LOOK_IDLE_EVERY_S,
+    RETRY_FIRST_S,
+    RUN_WEIGHT,
+    Carrier,
+)
 from hub.cluster.directory import Directory
 from hub.core.clock import ManualClock
 from hub.core.errors import Conflict
 from hub.core.tasks import TaskOwner
 from hub.storage.postgresql.homes import HomeRow
 from hub.storage.postgresql.session import Target
-from tests.cluster.conftest import Join
+from tests.cluster.conftest import Join, Member
+from tests.servers.postgresql import PostgresqlServer
 from tests.until import until
 
 
@@ -24,7 +37,8 @@ class Room:
     def __init__(self, row: HomeRow, ended: Callable[[], None]) -> None:
         self.row = row
         self.ended = ended
-        self.runs = 0
+        self.running = 0
+        self.askers: set[threading.Thread] = set()
         self.stays = False
         self.due: float | None = None
         self.closed = False
@@ -32,6 +46,11 @@ class Room:
     @property
     def address(self) -> str:
         return f"unix:/{self.row.name}"
+
+    @property
+    def runs(self) -> int:
+        self.askers.add(threading.current_thread())
+        return self.running
 
     async def close(self) -> None:
         self.closed = True
@@ -59,8 +78,10 @@ class Rooms:
 class Site:
     """One worker with its rooms."""
 
-    def __init__(self, carrier: Carrier, rooms: Rooms, directory: Directory, clock: ManualClock) -> None:
-        self.carrier, self.rooms, self.directory, self.clock = carrier, rooms, directory, clock
+    def __init__(
+        self, carrier: Carrier, rooms: Rooms, directory: Directory, clock: ManualClock, member: Member
+    ) -> None:
+        self.carrier, self.rooms, self.directory, self.clock, self.member = carrier, rooms, directory, clock, member
 
     async def want(self, *names: str) -> None:
         """Have homes opened, here or elsewhere."""
@@ -92,7 +113,7 @@ async def build(join: Join, target: Target) -> AsyncIterator[Build]:
         loop = asyncio.get_running_loop()
         member.wanted = lambda: loop.call_soon_threadsafe(carrier.look)
         tasks.spawn(carrier.run(), name=name)
-        sites.append(Site(carrier, rooms, directory, clock))
+        sites.append(Site(carrier, rooms, directory, clock, member))
         return sites[-1]
 
     yield one
@@ -142,6 +163,22 @@ async def test_one_that_cannot_be_opened_is_tried_again_and_the_others_run_on(bu
     assert (await until_row(site, "elm", lambda row: row.serving)).problem is None
 
 
+async def test_a_home_that_cannot_be_looked_at_leaves_the_others_running(
+    build: Build, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = build()
+    await add(site, "elm", "oak")
+    await site.want("elm")
+    await site.until_open("elm")
+    del site.rooms["elm"].stays
+
+    await site.pass_time(LOOK_IDLE_EVERY_S)
+    await until(lambda: "cannot be looked at; tried again" in caplog.text)
+    await site.want("oak")
+
+    await site.until_open("oak")
+
+
 async def until_row(site: Site, name: str, holds: Callable[[HomeRow], bool]) -> HomeRow:
     """Wait until the row of a home is as it should be."""
     async with asyncio.timeout(30):
@@ -186,7 +223,7 @@ async def test_what_is_used_or_has_something_to_wait_for_stays_open(build: Build
     await site.want("elm", "oak")
     await site.until_open("elm", "oak")
     elm = site.rooms["elm"]
-    elm.runs, elm.stays = int(why == "runs"), why == "stays"
+    elm.running, elm.stays = int(why == "runs"), why == "stays"
     await site.clock.advance(IDLE_S)
     elm.due = site.clock.time() + 60 if why == "due" else None
     if why == "used":
@@ -215,18 +252,77 @@ async def test_a_home_moves_when_nothing_runs_in_it(build: Build) -> None:
     await first.want("elm")
     await first.until_open("elm")
     second = build("second")
-    first.rooms["elm"].runs = 1
+    first.rooms["elm"].running = 1
 
     await first.directory.move("elm", "second")
     await first.pass_time(LOOK_IDLE_EVERY_S)
     await until_row(first, "elm", lambda row: row.moving == "second" and row.serving)
     assert first.carrier.here("elm") is not None
-    first.rooms["elm"].runs = 0
+    first.rooms["elm"].running = 0
     await first.pass_time(LOOK_IDLE_EVERY_S)
     await second.until_open("elm")
 
     assert first.rooms["elm"].closed
     assert first.carrier.here("elm") is None
+
+
+@pytest.mark.parametrize("why", ["full", "draining"])
+async def test_a_home_that_moves_to_a_worker_that_takes_no_more_is_opened_by_another(build: Build, why: str) -> None:
+    first, second = build("first"), build("second", homes_limit=1)
+    await add(first, "elm", pinned="first")
+    await add(first, "oak", pinned="second")
+    await first.want("elm")
+    await second.want("oak")
+    await first.until_open("elm")
+    await second.until_open("oak")
+    second.rooms["oak"].running = 1
+    draining = asyncio.ensure_future(second.carrier.drain(30) if why == "draining" else asyncio.sleep(0))
+    before = first.rooms["elm"]
+
+    await first.directory.move("elm", "second")
+    await until(lambda: first.rooms["elm"] is not before)
+
+    assert before.closed
+    assert (await until_row(first, "elm", lambda row: row.serving)).moving is None
+    second.rooms["oak"].running = 0
+    await second.clock.advance(1)
+    await draining
+
+
+async def test_the_heartbeat_tells_what_a_worker_carries_without_asking_its_homes(build: Build) -> None:
+    site = build()
+    await add(site, "elm")
+    await site.want("elm")
+    await site.until_open("elm")
+    elm = site.rooms["elm"]
+
+    elm.running = 3
+    site.carrier.look()
+    await until(lambda: [each.weight for each in site.member.workers] == [3 * RUN_WEIGHT + HOME_WEIGHT])
+
+    assert elm.askers == {threading.current_thread()}
+
+
+async def test_homes_are_found_again_when_the_server_answers_no_more(
+    build: Build, target: Target, server: PostgresqlServer, name: str
+) -> None:
+    site = build()
+    await add(site, "elm")
+    asking = Directory(
+        replace(target, parameters={**target.parameters, "application_name": "asks"}), answer_limit_s=3.0
+    )
+    await asking.all()
+    asked = "SELECT pid FROM pg_stat_activity WHERE application_name = 'asks' AND datname = current_database()"
+    [(backend,)] = server.execute(asked, name)
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(30):
+            found = await asking.find("elm")
+    finally:
+        os.kill(backend, signal.SIGCONT)
+
+    assert found is not None
+    await asking.close()
 
 
 async def test_no_more_homes_are_opened_than_there_is_room_for(build: Build) -> None:
@@ -247,12 +343,12 @@ async def test_a_drain_waits_for_runs_and_gives_everything_up(build: Build) -> N
     await add(site, "elm", "oak")
     await site.want("elm", "oak")
     await site.until_open("elm", "oak")
-    site.rooms["elm"].runs = 1
+    site.rooms["elm"].running = 1
 
     draining = asyncio.ensure_future(site.carrier.drain(30))
     await until_row(site, "oak", lambda row: row.owner is None)
     assert not site.rooms["elm"].closed
-    site.rooms["elm"].runs = 0
+    site.rooms["elm"].running = 0
     await site.clock.advance(1)
     await draining
 

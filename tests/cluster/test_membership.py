@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hub.cluster.lease import LEASE_S, boot_time
+from hub.core.tasks import TaskOwner
 from hub.storage.migrations import HUB_MIGRATIONS
 from hub.storage.postgresql import workers
 from hub.storage.postgresql.database import PostgresqlDatabase
@@ -92,6 +95,40 @@ async def test_a_worker_whose_row_is_gone_ends(join: Join, server: PostgresqlSer
 
     async with asyncio.timeout(20):
         await elm.ended.wait()
+
+
+async def test_a_worker_whose_heartbeat_fails_for_any_reason_ends(
+    join: Join, server: PostgresqlServer, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    elm = join("elm")
+
+    def fail() -> None:
+        raise RuntimeError("nobody expected this")
+
+    elm.wanted = fail
+    server.execute(f"NOTIFY {workers.WANTED}", name)
+
+    async with asyncio.timeout(20):
+        await elm.ended.wait()
+    assert "nobody expected this" in caplog.text
+
+
+async def test_a_heartbeat_goes_on_after_a_server_that_answered_no_more(
+    join: Join, server: PostgresqlServer, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "hub.cluster.membership")
+    elm, tasks = join("elm"), TaskOwner("test")
+    tasks.spawn(elm.watch(), name="watch")
+    [(backend,)] = server.execute("SELECT backend FROM homarus.workers", name)
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        await until(lambda: "the heartbeat stops" in caplog.text)
+    finally:
+        os.kill(backend, signal.SIGCONT)
+
+    await until(lambda: "the heartbeat goes on" in caplog.text)
+    assert not elm.ended.is_set()
+    await tasks.cancel_all()
 
 
 async def test_a_worker_that_lost_its_connection_takes_its_lock_again(

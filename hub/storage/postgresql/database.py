@@ -122,10 +122,9 @@ class PostgresqlDatabase(Database):
 
     def _watch(self) -> None:
         """Break off connections whose server answers no more, though the network says that it is there."""
-        now = time.monotonic()
         for session in (self._writer.session, *self._reading):
-            if session is not None and 0 < session.busy_until < now:
-                session.break_off()
+            if session is not None:
+                session.check()
         self._watching = asyncio.get_running_loop().call_later(WATCH_S, self._watch)
 
     # --- below: in the database's threads ---

@@ -69,7 +69,8 @@ def remove(session: Session, name: str) -> bool:
         if done.rowcount != 1:
             return False
         for table in tables_of(session.connection, TABLES):
-            session.connection.execute(f"DELETE FROM {TABLES}.{table} WHERE home = %s".encode(), (name,))  # noqa: S608
+            with session.awaiting():
+                session.connection.execute(f"DELETE FROM {TABLES}.{table} WHERE home = %s".encode(), (name,))  # noqa: S608
     return True
 
 
@@ -104,6 +105,8 @@ def retire(session: Session, name: str) -> None:
 def claim(session: Session, id: str, name: str, limit: int, waited_s: float) -> list[HomeRow]:
     """Take homes that are to be open and that nobody has; return them.
 
+    One that is moving is left to the worker it moves to, as long as that lives and has room for it.
+
     Args:
         id, name: The worker's.
         limit: How many at most.
@@ -114,7 +117,9 @@ def claim(session: Session, id: str, name: str, limit: int, waited_s: float) -> 
         f"UPDATE {_TABLE} SET owner = %s, serving = 0, moving = NULL, problem = NULL,"  # noqa: S608
         f" wanted = coalesce(wanted, now()), due = NULL WHERE name IN (SELECT name FROM {_TABLE} WHERE owner IS NULL"
         " AND least(wanted, due) <= now() - make_interval(secs => %s) AND (pinned IS NULL OR pinned = %s)"
-        f" AND (moving IS NULL OR moving = %s OR NOT EXISTS (SELECT 1 FROM {TABLES}.workers WHERE name = moving))"
+        f" AND (moving IS NULL OR moving = %s OR NOT EXISTS (SELECT 1 FROM {TABLES}.workers WHERE name = moving"
+        " AND until > now()"
+        f" AND homes_limit > (SELECT count(*) FROM {_TABLE} AS theirs WHERE theirs.owner = workers.id)))"
         f" ORDER BY least(wanted, due) LIMIT %s FOR UPDATE SKIP LOCKED) RETURNING {_COLUMNS}, serving",
         id,
         waited_s,

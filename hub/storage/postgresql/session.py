@@ -6,8 +6,8 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -143,7 +143,7 @@ class Session:
     def __init__(self, target: Target, answer_limit_s: float = ANSWER_LIMIT_S) -> None:
         self.target = target
         self.answer_limit_s = answer_limit_s
-        self.busy_until = 0.0
+        self._busy_until = 0.0
         """When an answer is overdue, on the monotonic clock; 0 while none is awaited."""
         self._is_unconfirmed = False
         try:
@@ -199,20 +199,14 @@ class Session:
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> RawCursor[Any]:
         """Run one portable statement."""
-        self.busy_until = time.monotonic() + self.answer_limit_s
-        try:
+        with self.awaiting():
             return RawCursor(self.connection).execute(translated(statement), parameters)
-        finally:
-            self.busy_until = 0.0
 
     def executemany(self, statement: str, parameters: Iterable[Sequence[Any]]) -> RawCursor[Any]:
         """Run one portable statement for each row of parameters."""
-        self.busy_until = time.monotonic() + self.answer_limit_s
         cursor = RawCursor(self.connection)
-        try:
+        with self.awaiting():
             cursor.executemany(translated(statement), parameters)
-        finally:
-            self.busy_until = 0.0
         return cursor
 
     def control(self, statement: bytes) -> bytes | None:
@@ -221,11 +215,8 @@ class Session:
         Raises:
             psycopg.Error: One failed.
         """
-        self.busy_until = time.monotonic() + self.answer_limit_s
-        try:
+        with self.awaiting():
             result = self.connection.pgconn.exec_(statement)
-        finally:
-            self.busy_until = 0.0
         if result.status not in (psycopg.pq.ExecStatus.COMMAND_OK, psycopg.pq.ExecStatus.TUPLES_OK):
             error = psycopg.errors.error_from_result(result)
             # The server itself tells a code; without one the connection broke, and may look sound until it is used.
@@ -272,8 +263,26 @@ class Session:
         except psycopg.Error:
             self.close()
 
-    def break_off(self) -> None:
-        """End the wait for an answer, from another thread: whoever waits finds the connection broken."""
+    @contextmanager
+    def awaiting(self) -> Iterator[None]:
+        """Note that an answer is awaited, which is overdue after `answer_limit_s`.
+
+        Where one is awaited already, as in a transaction of many statements, the wait for it begins anew with each.
+        """
+        is_within = self._busy_until > 0
+        self._busy_until = time.monotonic() + self.answer_limit_s
+        try:
+            yield
+        finally:
+            self._busy_until = time.monotonic() + self.answer_limit_s if is_within else 0.0
+
+    def check(self) -> None:
+        """End the wait for an answer that is overdue, though the network says that the server is there.
+
+        Called from another thread; whoever waits finds the connection broken.
+        """
+        if not 0 < self._busy_until < time.monotonic():
+            return
         with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self.connection.pgconn.socket)) as end:
             end.shutdown(socket.SHUT_RDWR)
 

@@ -53,14 +53,14 @@ class Worker(Struct, frozen=True):
     is_locked: bool
 
 
-def join(session: Session, id: str, name: str, url: str, lease_s: float) -> int:
-    """Add a worker, with its lock; return its number."""
+def join(session: Session, id: str, name: str, url: str, homes_limit: int, lease_s: float) -> int:
+    """Add a worker that carries nothing yet, with its lock; return its number."""
     with session.connection.transaction():
         row = session.connection.execute(
-            f"INSERT INTO {TABLES}.workers(id, name, url, host, process, version, backend, server, until)"  # noqa: S608
-            f" VALUES (%s, %s, %s, %s, %s, %s, pg_backend_pid(), {_SERVER}, now() + make_interval(secs => %s))"
+            f"INSERT INTO {TABLES}.workers(id, name, url, homes_limit, host, process, version, backend, server, until)"  # noqa: S608
+            f" VALUES (%s, %s, %s, %s, %s, %s, %s, pg_backend_pid(), {_SERVER}, now() + make_interval(secs => %s))"
             " RETURNING number",
-            (id, name, url, socket.gethostname(), os.getpid(), __version__, lease_s),
+            (id, name, url, homes_limit, socket.gethostname(), os.getpid(), __version__, lease_s),
         ).fetchone()
         number = int(row[0]) if row is not None else 0
         lock(session, number)
