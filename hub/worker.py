@@ -8,16 +8,18 @@ import logging
 import os
 import resource
 import secrets
-import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.cluster.carrier import HOMES_LIMIT, IDLE_S, Carrier
 from hub.cluster.directory import Directory
@@ -29,6 +31,7 @@ from hub.cluster.metrics import metrics_text
 from hub.cluster.naming import HomeNames
 from hub.cluster.policy import policy_checks, refuse
 from hub.core.clock import Clock
+from hub.core.durable import write_once
 from hub.core.errors import NotFound
 from hub.core.lanes import MAIN, Lanes
 from hub.core.secret import Secret
@@ -41,7 +44,8 @@ from hub.gateway.log_tail import JsonFormatter
 from hub.hub import Hub
 from hub.integration.catalog import find
 from hub.security.redaction import Redactor
-from hub.storage.files import remove_unfinished, write_atomic
+from hub.storage.errors import from_os
+from hub.storage.files import remove_unfinished
 from hub.storage.homedir import Home, WorkerPlace, restrict_umask
 from hub.storage.instance_lock import InstanceLock, read_running
 from hub.storage.migrations import HUB_MIGRATIONS
@@ -71,7 +75,7 @@ class WorkerOptions(Struct, frozen=True):
         host, port: Where clients are served.
         url: Where the other workers reach that.
         name: The worker's name, the same after each start.
-        run: A folder on this machine for its sockets, with a short path.
+        run: A folder on this machine with a short path; one of its own in there, for its sockets, is made.
         domains: Each home is at `NAME.DOMAIN`.
         tls: Certificate and key files.
         authority: What the certificates of other workers are checked with.
@@ -199,7 +203,7 @@ class HomeOpener:
         self._made: dict[str, Any] = {}
         self._checks = policy_checks(find(None))
         self._tasks = tasks
-        self._run = options.run / str(os.getpid())
+        self._run = options.run
 
     async def open(self, row: HomeRow, ended: Callable[[], None]) -> RunningHome:
         """Open a home.
@@ -248,14 +252,6 @@ class HomeOpener:
             apart=partial(within, NO_HOME),
         )
 
-    def make_folder(self) -> None:
-        """Make the folder of the sockets."""
-        self._run.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-    def remove_folder(self) -> None:
-        """Remove it again."""
-        shutil.rmtree(self._run, ignore_errors=True)
-
 
 def home_url(options: WorkerOptions, name: str) -> str:
     """Return the address of a home for its clients."""
@@ -302,7 +298,8 @@ def run(options: WorkerOptions) -> int:
     redactor = Redactor()
     redactor.register(options.database)
     logs = _set_up_logging(options, redactor)
-    return asyncio.run(_live(options, logs, redactor))
+    with private_folder(options.run) as folder:
+        return asyncio.run(_live(replace(options, run=folder), logs, redactor))
 
 
 async def _live(options: WorkerOptions, logs: HomeLogs, redactor: Redactor) -> int:
@@ -331,7 +328,6 @@ async def _live(options: WorkerOptions, logs: HomeLogs, redactor: Redactor) -> i
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, partial(_stop, stopping))
-    opener.make_folder()
     await asyncio.to_thread(membership.join)
     watching = TaskOwner("heartbeat")
     watching.spawn(membership.watch(), name="watch the heartbeat")
@@ -354,7 +350,6 @@ async def _live(options: WorkerOptions, logs: HomeLogs, redactor: Redactor) -> i
         await directory.close()
         await asyncio.to_thread(membership.leave)
         await watching.cancel_all()
-        opener.remove_folder()
     return EXIT_OK
 
 
@@ -370,13 +365,35 @@ def _end_now(code: int) -> None:
     os._exit(code)
 
 
+@contextmanager
+def private_folder(parent: Path) -> Iterator[Path]:
+    """Make a new folder that only this user reaches, whoever else writes into its parent; remove it in the end.
+
+    Raises:
+        StorageError: It cannot be made.
+    """
+    try:
+        made = tempfile.TemporaryDirectory(prefix="homarus-", dir=parent, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise from_os(error, parent, "making a folder for sockets in") from error
+    with made as folder:
+        yield Path(folder)
+
+
 def shared_secret(homes: Path) -> Secret:
-    """Return what all workers of these homes show one another; the first one makes it."""
+    """Return what all workers of these homes show one another; the first one makes it.
+
+    Raises:
+        StorageError: It can be neither made nor read.
+    """
     file = homes / SECRET_FILE
-    if not file.exists():
-        homes.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_atomic(file, secrets.token_urlsafe(32).encode())
-    return Secret(file.read_text(encoding="utf-8").strip())
+    try:
+        if not file.exists():
+            homes.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_once(file, secrets.token_urlsafe(32).encode())
+        return Secret(file.read_text(encoding="utf-8").strip())
+    except OSError as error:
+        raise from_os(error, file, "making or reading") from error
 
 
 async def _tell_metrics(

@@ -30,6 +30,28 @@ def write_new(path: Path | str, data: bytes, mode: int = 0o600, *, parent: int |
         os.close(descriptor)
 
 
+def write_once(path: Path, data: bytes) -> None:
+    """Create a file that appears whole, for this user alone; when there is one, or another comes first, theirs stays.
+
+    Raises:
+        OSError: It could not be written.
+    """
+    temporary = path.with_name(f".{path.name.lstrip('.')}.{os.urandom(8).hex()}.tmp")
+    try:
+        write_new(temporary, data)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return
+        except OSError:
+            if path.exists():
+                return
+            os.rename(temporary, path)  # a file system without hard links
+        sync_directory(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_all(descriptor: int, data: bytes) -> None:
     """Write all bytes, in as many writes as it takes; does not sync."""
     view = memoryview(data)

@@ -11,7 +11,7 @@ import stat
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
-from hub.core.durable import write_new
+from hub.core.durable import write_once
 from hub.core.errors import HubError
 from hub.core.secret import Secret
 from hub.core.weak_secrets import refuse_weak
@@ -107,17 +107,4 @@ def _text(data: bytes, problem: str) -> str:
 
 def _make(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{_FILE_NAME}.{os.urandom(8).hex()}.tmp")
-    try:
-        write_new(temporary, PREFIX.encode() + urlsafe_b64encode(os.urandom(32)).rstrip(b"=") + b"\n")
-        try:
-            os.link(temporary, path)  # appears whole, and never over another's
-        except FileExistsError:
-            return
-        except OSError:
-            if path.exists():
-                return
-            os.rename(temporary, path)  # a file system without hard links
-            return
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_once(path, PREFIX.encode() + urlsafe_b64encode(os.urandom(32)).rstrip(b"=") + b"\n")

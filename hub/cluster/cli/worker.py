@@ -115,6 +115,8 @@ def _tell(address: str) -> None:
 
 
 def _run_folder() -> Path:
-    """Return the folder for sockets: their paths may not be long, so it is not among the homes."""
-    runtime = os.environ.get("RUNTIME_DIRECTORY") or os.environ.get("XDG_RUNTIME_DIR")
-    return Path(runtime or tempfile.gettempdir()) / f"homarus-{os.getuid()}"
+    """Return where the folder for sockets is made: their paths may not be long, so it is not among the homes."""
+    for name in ("RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"):
+        if (given := os.environ.get(name)) and Path(given).is_dir():
+            return Path(given)
+    return Path(tempfile.gettempdir())
