@@ -82,8 +82,16 @@ class NotThere(Exception):
     """A home was not where it was said to be, and nothing was done."""
 
 
+class Moved(NotThere):
+    """The home went to another worker before anything was done."""
+
+
 class Passage(Struct, eq=False):
-    """A request that is under way."""
+    """A request that is under way, from before it is sent on.
+
+    Attributes:
+        close: Ends it, as its owner has the home no more.
+    """
 
     close: Callable[[], None]
     owner: Owner | None
@@ -203,6 +211,8 @@ class FrontDoor:
                 return await self._through(place, visit)
             except NotThere as error:
                 self._finder.forget(visit.home)
+                if isinstance(error, Moved):  # the new owner is given the time that the former one took
+                    end = self._clock.monotonic() + WAIT_S
                 if self._clock.monotonic() >= end:
                     why = error.__cause__ or "it has the home no more"
                     _log.warning("%s is not reached at %s: %s", visit.home, place.address, why)
@@ -210,6 +220,28 @@ class FrontDoor:
             await self._clock.sleep(POLL_S)
 
     async def _through(self, place: Place, visit: Visit) -> web.StreamResponse:
+        limit = asyncio.timeout(None)  # no clock's: it is reached when the home moves
+
+        def stop_asking() -> None:
+            if not limit.expired():
+                limit.reschedule(0)
+
+        passage = Passage(stop_asking, place.owner)
+        self._enter(visit.home, passage)
+        try:
+            answer = await self._ask(place, visit, limit)
+            try:
+                if place.owner is not None and relay.MOVED in answer.headers:
+                    if visit.body.begun:
+                        raise not_open(visit.home)
+                    raise NotThere
+                return await self._pass_on(answer, passage, visit)
+            finally:
+                answer.close()
+        finally:
+            self._leave(visit.home, passage)
+
+    async def _ask(self, place: Place, visit: Visit, limit: asyncio.Timeout) -> aiohttp.ClientResponse:
         from yarl import URL
 
         request, body = visit.request, visit.body
@@ -226,39 +258,31 @@ class FrontDoor:
             raise InvalidRequest("a request for a WebSocket has no body")
         session, base = self._session_to(visit.home, place)
         try:
-            answer = await session.request(
-                request.method,
-                URL(base + visit.asked.target, encoded=True),
-                headers=headers,
-                data=body if request.body_exists else None,
-                expect100=request.body_exists and place.owner is not None,
-                skip_auto_headers=AUTOMATIC,
-                allow_redirects=False,
-                read_until_eof=not websocket,
-            )
+            async with limit:
+                return await session.request(
+                    request.method,
+                    URL(base + visit.asked.target, encoded=True),
+                    headers=headers,
+                    data=body if request.body_exists else None,
+                    expect100=request.body_exists and place.owner is not None,
+                    skip_auto_headers=AUTOMATIC,
+                    allow_redirects=False,
+                    read_until_eof=not websocket,
+                )
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise NotThere from error
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:  # what the limit raises is an OSError
             if not body.begun and (request.body_exists or request.method in REPEATABLE):
-                raise NotThere from error
+                raise (Moved if limit.expired() else NotThere) from error
             raise Unavailable(f"the hub of {visit.home} went away before it answered", retry_after_s=1.0) from error
-        try:
-            if place.owner is not None and relay.MOVED in answer.headers:
-                if body.begun:
-                    raise not_open(visit.home)
-                raise NotThere
-            return await self._pass_on(answer, place, visit)
-        finally:
-            answer.close()
 
-    async def _pass_on(self, answer: aiohttp.ClientResponse, place: Place, visit: Visit) -> web.StreamResponse:
+    async def _pass_on(self, answer: aiohttp.ClientResponse, passage: Passage, visit: Visit) -> web.StreamResponse:
         response = web.StreamResponse(
             status=answer.status, reason=answer.reason, headers=answer_headers(answer, visit.asked)
         )
         if answer.status == 101:
-            return await self._bridge(answer, response, place, visit)
-        passage = Passage(answer.close, place.owner)
-        self._enter(visit.home, passage)
+            return await self._bridge(answer, response, passage, visit)
+        passage.close = answer.close
         try:
             await response.prepare(visit.request)
             async for chunk in answer.content.iter_any():
@@ -266,14 +290,12 @@ class FrontDoor:
             await response.write_eof()
         except aiohttp.ClientError:
             cast(DoorSocket, visit.request.protocol).abort()  # so that half an answer is not taken for a whole one
-        finally:
-            self._leave(visit.home, passage)
         if answer.connection is not None:
             answer.release()
         return response
 
     async def _bridge(
-        self, answer: aiohttp.ClientResponse, response: web.StreamResponse, place: Place, visit: Visit
+        self, answer: aiohttp.ClientResponse, response: web.StreamResponse, passage: Passage, visit: Visit
     ) -> web.StreamResponse:
         connection, client = answer.connection, visit.request.protocol
         if connection is None or connection.protocol is None or not is_websocket(visit.request):
@@ -281,15 +303,12 @@ class FrontDoor:
         hub = connection.protocol
         bridge = Bridge(client, hub)
         response.force_close()
+        passage.close = answer.close
         await response.prepare(visit.request)
-        passage = Passage(bridge.close, place.owner, websocket=True)
-        self._enter(visit.home, passage)
-        try:
-            client.set_parser(bridge.from_client)  # type: ignore[arg-type]  # it is what a parser must be
-            hub.set_parser(bridge.from_hub, None)
-            await bridge.carry()
-        finally:
-            self._leave(visit.home, passage)
+        passage.close, passage.websocket = bridge.close, True
+        client.set_parser(bridge.from_client)  # type: ignore[arg-type]  # it is what a parser must be
+        hub.set_parser(bridge.from_hub, None)
+        await bridge.carry()
         return response
 
     def _client_of(self, request: web.BaseRequest) -> tuple[Client, bool]:

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from hub.cluster.bridge import FrameEnds
+from hub.cluster.contract import Owner
 from hub.cluster.door import GRACE_S, HEAD_LIMIT_BYTES, HEAD_LIMIT_S, SILENT_PER_ADDRESS
 from hub.cluster.finding import WAIT_S
 from hub.cluster.front import WATCH_S
@@ -89,6 +90,46 @@ async def test_a_worker_that_has_the_home_no_more_hands_the_request_back_untouch
 
         assert (await answer.json())["body"] == "whole"
     assert len(hub.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "says", "status"),
+    [
+        ("GET", b"", b"", 200),
+        ("POST", b"whole", b"", 200),
+        ("POST", b"", b"", 503),
+        ("POST", b"whole", b"HTTP/1.1 100 Continue\r\n\r\n", 503),
+    ],
+)
+async def test_a_request_that_a_frozen_worker_holds_goes_to_the_new_owner_unless_it_may_have_begun(
+    workers: Workers, clock: ManualClock, method: str, body: bytes, says: bytes, status: int
+) -> None:
+    held, received = asyncio.Event(), bytearray()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.extend(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(says)
+        if says:
+            received.extend(await reader.readuntil(body))
+        held.set()
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(take, "127.0.0.1", 0) as frozen, workers.client("one", ELM) as client:
+        port = frozen.sockets[0].getsockname()[1]
+        workers.directory.owners["elm"] = Owner("frozen", f"http://127.0.0.1:{port}")
+        asked = asyncio.ensure_future(client.request(method, "/a", data=body or None))
+        await held.wait()
+        await clock.advance(WAIT_S)  # as long as it takes to bury the worker
+        hub = await workers.open("elm", "two")
+
+        await as_time_passes(clock, WATCH_S, asked.done)
+
+        answer = await asked
+        assert answer.status == status
+        assert [each["method"] for each in hub.requests] == ([method] if status == 200 else [])
+        if status == 200:
+            assert (await answer.json())["body"] == body.decode()
 
 
 async def test_sockets_of_a_home_that_moved_are_told_to_come_again(workers: Workers, clock: ManualClock) -> None:
