@@ -59,6 +59,16 @@ class Lifecycle:
         """The home's language."""
         return self._base.language()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way that a stop would interrupt."""
+        return any(each.is_busy for each in self._running())
+
+    @property
+    def due(self) -> float | None:
+        """When something is due next, seconds since the epoch; None when nothing is."""
+        return min((due for each in self._running() if (due := each.due) is not None), default=None)
+
     async def start(
         self,
         *,

@@ -128,10 +128,12 @@ class RunningHome:
 
     @property
     def stays(self) -> bool:
-        """Whether it has clients, or an integration that only an open home hears."""
+        """Whether it has clients, something under way, or an integration that only an open home hears."""
         hub = self._hub
-        if hub.gateway.connections or hub.recovery:
-            return bool(hub.gateway.connections)
+        if hub.gateway.connections or hub.is_busy:
+            return True
+        if hub.recovery:
+            return False
         catalog, present = hub.integrations.catalog, hub.config.current.present
         found = (entry.manifest for domain, entry in catalog.items() if domain in present)
         return any(each is not None and each.kind not in PASSIVE for each in found)
@@ -139,7 +141,7 @@ class RunningHome:
     @property
     def due(self) -> float | None:
         """When something of it is due next, seconds since the epoch."""
-        return self._hub.automation.parts.timetable.due
+        return self._hub.due
 
     async def start(self, ended: Callable[[], None]) -> None:
         """Start it.

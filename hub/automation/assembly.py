@@ -189,6 +189,7 @@ class AutomationEngine:
             },
         )
         waiting = WaitingRuns(db, clock.time)
+        self._notices = ResultNotices(needs.egress, needs.repairs, clock, self._tasks, self._answer_of)
         environment = EngineEnvironment(
             self.parts,
             KeptStates(db, clock, self._tasks),
@@ -196,7 +197,7 @@ class AutomationEngine:
             waiting,
             self._approve,
             self._discard,
-            ResultNotices(needs.egress, needs.repairs, clock, self._tasks, self._answer_of),
+            self._notices,
         )
         keep = needs.config.editor.history.keep
         self.blueprints = Blueprints(
@@ -245,6 +246,12 @@ class AutomationEngine:
         self._commands: CommandServices | None = None
         self._removers: list[Unsubscribe] = []
         self._armed_for: tuple[object, object] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way that a stop would interrupt."""
+        runs = self.automations.is_busy or any(each.current for each in self.scripts.all())
+        return runs or bool(self.parts.holding) or self._notices.waiting > 0
 
     # --- life ---
 

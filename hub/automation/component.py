@@ -133,6 +133,16 @@ class AutomationComponent(Component):
             needs.storage.db, base.repairs, self.engine.automations, self._authenticator.all_valid
         )
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether an automation or a script runs, a trigger waits for its `for`, or a result for its next try."""
+        return self.engine.is_busy
+
+    @property
+    def due(self) -> float | None:
+        """When the first of all schedules comes due."""
+        return self.engine.parts.timetable.due
+
     def stages(self) -> Sequence[Stage]:
         """Return the stages of the engine, and of the automations that end with the credentials they were made with."""
         return [

@@ -7,6 +7,7 @@ used in the YAML.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -172,6 +173,11 @@ class TriggerParts(HubParts, Protocol):
     @property
     def firings(self) -> FiringQueue:
         """The queue of events that many triggers wait for."""
+        ...
+
+    @property
+    def holding(self) -> set[asyncio.Task[None]]:
+        """The waits of triggers for their `for` to pass: while there are any, the home stays open."""
         ...
 
     @property

@@ -66,6 +66,12 @@ class BackupComponent(Component):
         self._entry: ScheduledEntry | None = None
         self._backups: FirstUse[Backups] = FirstUse("backups", self._load)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a backup or a restore is under way."""
+        backups = self._backups.made
+        return backups is not None and backups.work is not None
+
     def stages(self) -> Sequence[Stage]:
         """Return the stage that arms the schedule."""
         return [Stage("backup", self._start, self._stop)]

@@ -25,6 +25,16 @@ class Component:
     follows_all: bool = False
     in_recovery: bool = False
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is under way in it that a stop would interrupt, such as a run or a question."""
+        return False
+
+    @property
+    def due(self) -> float | None:
+        """When something of it is due next, seconds since the epoch; it may be stopped until then."""
+        return None
+
     def stages(self) -> Sequence[Stage]:
         """Return its steps at start and stop, in order."""
         return ()

@@ -49,6 +49,16 @@ class EntitiesComponent(Component):
         }
         self._services = EntityServices(self.entities, self.targets, services)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a helper waits for a time that it would not know after a start."""
+        return self._helpers.is_busy
+
+    @property
+    def due(self) -> float | None:
+        """When the time of the first helper comes."""
+        return self._helpers.due
+
     def stages(self) -> Sequence[Stage]:
         """Return the stages of the registries and of the helpers."""
         return [

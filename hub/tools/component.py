@@ -43,6 +43,11 @@ class ToolsComponent(Component):
         self.secrets = AgentSecrets(base.home.storage, base.redactor, base.clock, base.home.documents)
         self.tools.secrets = self.secrets.for_call
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody is asked something."""
+        return len(self.approvals.waiting) > 0
+
     def stages(self) -> Sequence[Stage]:
         """Return the stages of the secrets and the approvals."""
         return [Stage("secrets of agents", self.secrets.open), Stage("approvals", self._open, self.approvals.close)]

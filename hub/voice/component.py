@@ -208,6 +208,12 @@ class RoomsComponent(Component):
         """The timers, once there was a satellite."""
         return self._voice.timers
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a timer rings; those that run are in the timetable."""
+        timers = self.timers
+        return timers is not None and any(map(timers.is_ringing, timers.all()))
+
     async def _start(self) -> None:
         query = "SELECT 1 FROM satellite_timers LIMIT 1"
         if await self._db.read(lambda connection: connection.execute(query).fetchone()) is not None:

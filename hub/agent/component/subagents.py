@@ -51,6 +51,11 @@ class SubagentsComponent(Component):
         messaging.commands.add_group("subagents", subagent_commands)
         self.exchanges = Exchanges(agents.runner, answers)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a subagent is at work, or waits for its own."""
+        return len(self.subagents.at_work) > 0
+
     def stages(self) -> Sequence[Stage]:
         """Return the stage that reports what a stop or a crash interrupted."""
         return [Stage("subagents", self._start)]

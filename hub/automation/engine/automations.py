@@ -176,6 +176,11 @@ class Automations:
 
     # --- asking ---
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether any of them runs."""
+        return any(each.current for each in self._automations.values())
+
     def all(self) -> list[AutomationStatus]:
         """Return every automation, in the order of the files; unavailable ones last."""
         found = [self._status(self._automations[id]) for id in self._sources if id in self._automations]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import tzinfo
 from pathlib import Path
@@ -44,6 +45,7 @@ class AutomationParts(Struct, frozen=True):
         firings: Orders what triggers fire.
         ids: Knows entities and devices by the ids of another registry.
         documents: Keeps what triggers have to know after a restart.
+        holding: The waits of triggers for their `for` to pass; they do not survive a restart.
     """
 
     bus: EventBus
@@ -66,6 +68,7 @@ class AutomationParts(Struct, frozen=True):
     firings: FiringQueue = field(default_factory=FiringQueue)
     ids: RegistryIds = field(default_factory=RegistryIds)
     documents: Documents = FILES
+    holding: set[asyncio.Task[None]] = field(default_factory=set)
 
     def source(self, kind: type[T]) -> T | None:
         """Return the source that triggers watch; None if there is none."""

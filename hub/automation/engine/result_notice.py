@@ -69,17 +69,17 @@ class ResultNotices:
         self._repairs = repairs
         self._clock = clock
         self._tasks = tasks
-        self._waiting = 0
+        self.waiting = 0
 
     async def __call__(self, result: StartOutcome) -> None:
         """Send the notice that the automation asks for, in the background."""
         wanted = result.config.get("notify")
         if not wanted or result.outcome not in _WANTED[wanted.get("on", "all")]:
             return
-        if self._waiting >= WAITING_LIMIT:
-            _log.warning("the result of %s is not sent: %d notices are already waiting", result.alias, self._waiting)
+        if self.waiting >= WAITING_LIMIT:
+            _log.warning("the result of %s is not sent: %d notices are already waiting", result.alias, self.waiting)
             return
-        self._waiting += 1
+        self.waiting += 1
         self._tasks.spawn(self._send(result, wanted), name=f"tell the result of {result.alias}")
 
     async def _send(self, result: StartOutcome, wanted: Mapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ class ResultNotices:
                     return
                 await self._clock.sleep(wait_s)
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
     async def _attempt(self, wanted: Mapping[str, Any], body: bytes) -> _Failure | None:
         """Try to send once; return the failure, or None on success."""

@@ -61,9 +61,12 @@ class Holding:
         if seconds <= 0:
             self._fire(trigger, context, timedelta(0))
             return
-        self._waits[key] = self._host.parts.tasks.spawn(
+        parts = self._host.parts
+        wait = self._waits[key] = parts.tasks.spawn(
             self._wait(key, seconds, trigger, context), name=f"hold {key} for {self._host.automation_id}"
         )
+        parts.holding.add(wait)
+        wait.add_done_callback(parts.holding.discard)
 
     def end(self, key: str) -> None:
         """Stop waiting for this key."""

@@ -146,6 +146,18 @@ class HomeHelpers:
         self._heard: set[tuple[str, str]] = set()
         self._saved = DelayedFile(file, lambda: msgspec.to_builtins(self._kept), tasks, clock.sleep, SAVE_AFTER_S)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether one waits for a time that it would not know after a start."""
+        helpers = self._helpers.values()
+        return any(each.kept.held.due is not None and each.settings.get("restore") is False for each in helpers)
+
+    @property
+    def due(self) -> float | None:
+        """When the time of the first of all comes, seconds since the epoch; None when none waits for one."""
+        found = (each.kept.held.due for each in self._helpers.values())
+        return min((each for each in found if each is not None), default=None)
+
     async def open(self, config: Config) -> None:
         """Begin with what was held at the last end.
 

@@ -175,6 +175,11 @@ class MessagingComponent(Component):
         outbox = OutboxMethods(self.outbox, self.addresses, self._agents, self._workspaces)
         return [*outbox.methods(), *CommandMethods(self.commands).methods()]
 
+    @property
+    def due(self) -> float | None:
+        """When a message is tried next."""
+        return self.outbox.due
+
     def stages(self) -> Sequence[Stage]:
         """Return the stage that resumes what the last stop left unanswered."""
         return [Stage("runs", self._start, self._stop, stop_limit_s=6.0)]

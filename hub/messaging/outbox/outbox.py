@@ -87,6 +87,11 @@ class Outbox:
         """Replace the settings."""
         self.settings = self._sender.settings = settings
 
+    @property
+    def due(self) -> float | None:
+        """When the first of all waiting messages is tried next, seconds since the epoch; None when none waits."""
+        return self._sender.due
+
     async def open(self) -> None:
         """Settle what a crash left open and start sending waiting messages."""
         before_ms = self._now_ms() - int(AGE_LIMIT_S * 1000)

@@ -100,10 +100,16 @@ class OutboxSender:
         self._tell_ended = ended
         self._refresh = refresh
         self._workers: dict[ChatKey, asyncio.Task[None]] = {}
+        self._tried: dict[ChatKey, float] = {}
         self._again: set[ChatKey] = set()
         self._begun: dict[ChatKey, OutboxRow] = {}
         self._dropped: set[str] = set()
         self._shown: dict[str, asyncio.Task[Any]] = {}
+
+    @property
+    def due(self) -> float | None:
+        """When a row is tried next, or was that is being sent, seconds since the epoch; None without one."""
+        return min(self._tried.values(), default=None)
 
     async def close(self) -> None:
         """Stop sending; what waits stays in the database."""
@@ -186,6 +192,7 @@ class OutboxSender:
                     return
         finally:
             del self._workers[chat]
+            self._tried.pop(chat, None)
             if not self._workers:
                 self._dropped.clear()
 
@@ -196,6 +203,7 @@ class OutboxSender:
             if row.created_ms < self._now_ms() - AGE_LIMIT_S * 1000 and row.state == "queued":
                 await self._ended(row, "dead", Delivery(DeliveryState.PERMANENT, error=EXPIRED))
                 return True
+            self._tried[row.chat] = row.next_ms / 1000
             await self._clock.sleep_until(row.next_ms / 1000)
             attached = self._channels.get(row.address.channel, row.address.account)
             if attached is None:
