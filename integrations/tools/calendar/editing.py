@@ -5,10 +5,11 @@ Pure functions; they are run in the process for content from outside, since cale
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, structs
 
 from hub.core.errors import InvalidRequest, NotFound
 from hub.core.phrases import phrase
@@ -16,6 +17,9 @@ from integrations.tools.calendar.events import moment_in
 
 OCCURRENCES_LIMIT = 10_000
 _OF_SERIES = ("RRULE", "RDATE", "EXDATE", "RECURRENCE-ID")
+_MOMENTS = ("EXDATE", "RDATE")
+_DAYS = frozenset({"BYDAY", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO"})
+"""Of a rule, what names the days by itself, whichever day the series begins on."""
 _TEXTS = {"summary": "SUMMARY", "location": "LOCATION", "description": "DESCRIPTION"}
 
 
@@ -89,15 +93,28 @@ def changed(source: str, which: Which, change: EventChange, stamp: Stamp) -> str
     master = _master(own)
     at = _occurrence(master, which)
     if at is None or (which.future and at == master["DTSTART"].dt):
-        _apply(master, change, stamp)
+        singles = [each for each in own if each is not master]
+        _apply_to_series(master, singles, change, stamp)
+        if "RRULE" not in master:
+            calendar.subcomponents = [each for each in calendar.subcomponents if each not in singles]
     elif which.future:
         rule = _rest_of(master, at)
         made = _copy(master, stamp.new_uid)
         _retime(made, at)
         made.add("RRULE", rule)
-        _end_before(calendar, own, master, at)
-        _apply(made, change, stamp)
+        singles, moments = _end_before(calendar, own, master, at)
+        for name, moment in moments:
+            made.add(name, moment)
+        if (first := next((each for each in singles if _is_at(each, at)), None)) is not None:
+            if change.start is not None:
+                singles.remove(first)
+            _apply(first, structs.replace(change, rrule=None), stamp)
+        _apply_to_series(made, singles, change, stamp)
         calendar.add_component(made)
+        for each in singles if "RRULE" in made else ():
+            each.pop("UID")
+            each.add("UID", stamp.new_uid)
+            calendar.add_component(each)
     else:
         single = next((each for each in own if _is_at(each, at)), None)
         if single is None:
@@ -210,14 +227,105 @@ def _before(master: Any, at: date | datetime) -> int:
     return count
 
 
-def _end_before(calendar: Any, own: list[Any], master: Any, at: date | datetime) -> None:
-    """End a series before a moment."""
+def _end_before(
+    calendar: Any, own: list[Any], master: Any, at: date | datetime
+) -> tuple[list[Any], list[tuple[str, Any]]]:
+    """End a series before a moment; return what it had from there on: its single events, and its moments by name."""
+    zone = _zone_of(master["DTSTART"].dt)
     rule = master["RRULE"]
     rule.pop("COUNT", None)
     last = at - timedelta(seconds=1) if isinstance(at, datetime) else at - timedelta(days=1)
     rule["UNTIL"] = [last.astimezone(UTC) if isinstance(last, datetime) and last.tzinfo is not None else last]
-    later = [each for each in own if "RECURRENCE-ID" in each and each["RECURRENCE-ID"].dt >= at]
-    calendar.subcomponents = [each for each in calendar.subcomponents if each not in later]
+    moments = []
+    for name in _MOMENTS:
+        for moment in _taken(master, name):
+            if _is_from(moment, at, zone):
+                moments.append((name, moment))
+            else:
+                master.add(name, moment)
+    singles = [each for each in own if "RECURRENCE-ID" in each and _is_from(each["RECURRENCE-ID"].dt, at, zone)]
+    calendar.subcomponents = [each for each in calendar.subcomponents if each not in singles]
+    return singles, moments
+
+
+def _taken(event: Any, name: str) -> list[Any]:
+    """Take the moments of a name out of an event, however many lines they are on."""
+    lines = event.pop(name, [])
+    return [each.dt for line in (lines if isinstance(lines, list) else [lines]) for each in line.dts]
+
+
+def _is_from(moment: Any, at: date | datetime, zone: tzinfo | None) -> bool:
+    """Return whether a moment, or a period, is at another or after it."""
+    start = moment[0] if isinstance(moment, tuple) else moment
+    if not isinstance(start, datetime):
+        return bool(start >= _on_clock(at, zone).date())
+    return _on_clock(start, zone) >= _on_clock(at, zone)
+
+
+def _zone_of(start: date | datetime) -> tzinfo | None:
+    return start.tzinfo if isinstance(start, datetime) else None
+
+
+def _on_clock(at: date | datetime, zone: tzinfo | None) -> datetime:
+    """Return what calendar and clock show in a zone; midnight of a day."""
+    if not isinstance(at, datetime):
+        return datetime.combine(at, datetime.min.time())
+    return (at.astimezone(zone) if zone is not None and at.tzinfo is not None else at).replace(tzinfo=None)
+
+
+def _mover(before: date | datetime, after: date | datetime, *, days: bool) -> Callable[[Any], Any]:
+    """Return what moves a moment of a series as far as its start, on its clocks: they may change in between.
+
+    Args:
+        before, after: The start as it was and as it is.
+        days: Whether the days move too, not only the time of day.
+    """
+    zone = _zone_of(before)
+    start, target = _on_clock(before, zone), _on_clock(after, _zone_of(after))
+    if not days:
+        target = datetime.combine(start.date(), target.time())
+
+    def moved(at: Any) -> Any:
+        if isinstance(at, tuple):
+            return moved(at[0]), at[1] if isinstance(at[1], timedelta) else moved(at[1])
+        if isinstance(before, datetime) and not isinstance(at, datetime):
+            return at + (target.date() - start.date())
+        fresh = target + (_on_clock(at, zone) - start)
+        return fresh.replace(tzinfo=after.tzinfo) if isinstance(after, datetime) else fresh.date()
+
+    return moved
+
+
+def _apply_to_series(master: Any, singles: list[Any], change: EventChange, stamp: Stamp) -> None:
+    """Change a series: what is deleted stays so, and single events stay in place of the same ones."""
+    before, rule = master["DTSTART"].dt, master["RRULE"].to_ical() if "RRULE" in master else b""
+    _apply(master, change, stamp)
+    after = master["DTSTART"].dt
+    if "RRULE" not in master:
+        for name in _MOMENTS:
+            master.pop(name, None)
+        return
+    fresh = master["RRULE"]
+    as_before = fresh.to_ical() == rule
+    moved = _mover(before, after, days=not (as_before and _DAYS & set(fresh)))
+    if change.start is None:
+        return
+    for name in _MOMENTS:
+        for moment in _taken(master, name):
+            master.add(name, moved(moment))
+    if as_before and "UNTIL" in fresh:
+        until = moved(fresh["UNTIL"][0])
+        fresh["UNTIL"] = [until.astimezone(UTC) if isinstance(until, datetime) and until.tzinfo is not None else until]
+    for each in singles:
+        at = each.pop("RECURRENCE-ID").dt
+        each.add("RECURRENCE-ID", moved(at))
+        if not _same(each["DTSTART"].dt, at):
+            continue  # somebody put it elsewhere
+        _retime(each, moved(at))
+        if isinstance(before, datetime) is not isinstance(after, datetime):
+            for name in ("DTEND", "DURATION"):
+                each.pop(name, None)
+            each.add("DTEND", moved(at) + (master["DTEND"].dt - after))
 
 
 def _apply(event: Any, change: EventChange, stamp: Stamp) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiohttp import web
@@ -106,6 +109,150 @@ def test_a_single_event_that_was_changed_is_changed_again_and_goes() -> None:
 
     assert shown(twice)[1] == "03-23T18:00 Sail"
     assert len(shown(edited(twice, which, None, STAMP))) == 3
+
+
+SUNDAYS = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:x
+BEGIN:VEVENT
+UID:walk
+DTSTART;TZID=Europe/Berlin:20260308T100000
+DTEND;TZID=Europe/Berlin:20260308T110000
+RRULE:FREQ=WEEKLY;{more}
+EXDATE:20260322T090000Z
+RDATE;TZID=Europe/Berlin:20260401T100000
+SUMMARY:Walk
+END:VEVENT
+BEGIN:VEVENT
+UID:walk
+RECURRENCE-ID;TZID=Europe/Berlin:20260329T100000
+DTSTART;TZID=Europe/Berlin:20260330T100000
+DTEND;TZID=Europe/Berlin:20260330T110000
+SUMMARY:Walk
+END:VEVENT
+END:VCALENDAR"""
+"""On Sundays; one is deleted, and that of the day on which the clocks change is on Monday."""
+LATER = EventChange("2026-03-08T11:00:00+01:00", "2026-03-08T12:00:00+01:00")
+
+
+@pytest.mark.parametrize(
+    ("which", "change", "expected"),
+    [
+        (
+            Which("walk", "20260315T100000", True),
+            EventChange(summary="Run"),
+            ["03-08T10:00 Walk", "03-15T10:00 Run", "03-30T10:00 Walk", "04-01T10:00 Run", "04-05T10:00 Run"],
+        ),
+        (
+            Which("walk", "20260315T100000", True),
+            EventChange("2026-03-16T11:00:00+01:00", "2026-03-16T12:00:00+01:00"),
+            ["03-08T10:00 Walk", "03-16T11:00 Walk", "03-30T10:00 Walk", "04-02T11:00 Walk", "04-06T11:00 Walk"],
+        ),
+        (
+            Which("walk", "20260329T100000", True),
+            EventChange(summary="Run"),
+            ["03-08T10:00 Walk", "03-15T10:00 Walk", "03-30T10:00 Run", "04-01T10:00 Run", "04-05T10:00 Run"],
+        ),
+        (Which("walk", "20260329T100000", True), None, ["03-08T10:00 Walk", "03-15T10:00 Walk"]),
+        (
+            Which("walk"),
+            LATER,
+            ["03-08T11:00 Walk", "03-15T11:00 Walk", "03-30T10:00 Walk", "04-01T11:00 Walk", "04-05T11:00 Walk"],
+        ),
+        (
+            Which("walk"),
+            EventChange("2026-03-09", "2026-03-10"),
+            ["03-09 Walk", "03-16 Walk", "03-30T10:00 Walk", "04-02 Walk", "04-06 Walk"],
+        ),
+        (Which("walk"), EventChange(rrule=""), ["03-08T10:00 Walk"]),
+        (
+            Which("walk", "20260315T100000", True),
+            EventChange("2026-03-15", "2026-03-16", rrule=""),
+            ["03-08T10:00 Walk", "03-15 Walk"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("more", ["COUNT=5", "UNTIL=20260405T080000Z"])
+def test_what_is_deleted_or_moved_stays_so_when_the_series_is_changed(
+    which: Which, change: EventChange | None, expected: list[str], more: str
+) -> None:
+    assert shown(edited(SUNDAYS.format(more=more), which, change, STAMP)) == expected
+
+
+def test_a_single_event_in_its_place_follows_the_series_with_its_own_words() -> None:
+    once = edited(HOLIDAYS, Which("swim", "20260330T180000"), EventChange(summary="Row"), STAMP)
+    days = edited(once, Which("swim"), EventChange("2026-03-17", "2026-03-18"), STAMP)
+    back = edited(days, Which("swim"), EventChange("2026-03-16T17:00+01:00", "2026-03-16T19:00+01:00"), STAMP)
+
+    assert shown(days) == ["03-17 Swim", "03-24 Swim", "03-31 Row", "04-07 Swim"]
+    assert shown(back) == ["03-16T17:00 Swim", "03-23T17:00 Swim", "03-30T17:00 Row", "04-06T17:00 Swim"]
+
+
+def test_days_that_a_rule_names_stay_when_the_start_comes_to_lie_on_another() -> None:
+    source = SUNDAYS.format(more="BYDAY=SU;COUNT=5")
+
+    fresh = edited(source, Which("walk"), EventChange("2026-03-07T11:00:00+01:00", "2026-03-07T12:00:00+01:00"), STAMP)
+
+    assert not {"03-22T11:00 Walk", "03-29T11:00 Walk"} & set(shown(fresh))
+    assert "03-30T10:00 Walk" in shown(fresh)
+
+
+ZONE = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_change_of_any_series_brings_one_back_or_doubles_one(seed: int) -> None:
+    random = Random(seed)
+    step, count = timedelta(days=random.choice([1, 2, 7])), random.randint(3, 9)
+    days = random.random() < 0.3
+    start = datetime.fromisoformat(
+        f"2026-03-{random.randint(10, 28)}T{'00' if days else random.choice(['09', '18'])}:00"
+    )
+    length = timedelta(days=1) if days else timedelta(hours=1)
+
+    def told(at: datetime) -> tuple[str, str]:
+        begins = at.date() if days else at.replace(tzinfo=ZONE)
+        return begins.isoformat(), (begins + length).isoformat()
+
+    def id_of(at: datetime) -> str:
+        return at.strftime("%Y%m%d" if days else "%Y%m%dT%H%M%S")
+
+    def line(at: datetime, title: str) -> str:
+        return f"{at.strftime('%m-%d' if days else '%m-%dT%H:%M')} {title}"
+
+    all_of_it = [start + step * number for number in range(count)]
+    ends = id_of(all_of_it[-1]) if days else f"{all_of_it[-1].replace(tzinfo=ZONE).astimezone(UTC):%Y%m%dT%H%M%SZ}"
+    more = random.choice([f"COUNT={count}", f"UNTIL={ends}"])
+    zone = ";VALUE=DATE" if days else ";TZID=Europe/Berlin"
+    source = (
+        "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:x\nBEGIN:VEVENT\nUID:x\nSUMMARY:Old\n"
+        f"DTSTART{zone}:{id_of(start)}\nDTEND{zone}:{id_of(start + length)}\n"
+        f"RRULE:FREQ=DAILY;INTERVAL={step.days};{more}\nEND:VEVENT\nEND:VCALENDAR"
+    )
+    places: dict[int, tuple[datetime, str] | None] = {}
+    for number in random.sample(range(1, count), random.randint(1, count - 1)):
+        which = Which("x", id_of(all_of_it[number]))
+        places[number] = None
+        if random.random() < 0.5:
+            source = edited(source, which, None, STAMP)
+            continue
+        place = all_of_it[number] + timedelta(days=random.choice([-1, 1, 3]))
+        places[number] = place, f"Moved {number}"
+        source = edited(source, which, EventChange(*told(place), f"Moved {number}"), STAMP)
+    since = random.choice([None, *(number for number in range(1, count) if number not in places)])
+    moved = timedelta(days=random.choice([0, 1, -2]), hours=0 if days else random.choice([0, 1, -5]))
+    begins, ends = told(all_of_it[since or 0] + moved)
+    change = EventChange(begins, ends, "New") if random.random() < 0.8 else EventChange(summary="New")
+    which = Which("x") if since is None else Which("x", id_of(all_of_it[since]), True)
+
+    fresh = edited(source, which, change, STAMP)
+
+    expected = [line(*place) for place in places.values() if place is not None]
+    for number, at in enumerate(all_of_it):
+        if number not in places:
+            later = number >= (since or 0)
+            expected.append(line(at + moved if later and change.start else at, "New" if later else "Old"))
+    assert sorted(shown(fresh)) == sorted(expected), source
 
 
 @pytest.mark.parametrize(
