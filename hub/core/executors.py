@@ -38,6 +38,8 @@ class Executor:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
 
+DOCUMENTS = Executor("documents", 4)
+"""Writing the small files of a home: where they are rows, each waits for a server that is away."""
 EGRESS = Executor("egress", 4)
 """Looking up names and reading pages: strangers decide how long that takes."""
 FILES = Executor("files", 4)

@@ -17,6 +17,7 @@ from msgspec import Struct
 from hub.config.checked import Config
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
+from hub.core.executors import DOCUMENTS
 from hub.core.extras import locked_packages, package_name
 from hub.integration.in_use import install_mode
 from hub.integration.manifest import MANIFEST, Manifest, parse_manifest
@@ -182,7 +183,7 @@ class CustomIntegrations:
                     return name
             await asyncio.to_thread(put_folder, self._waiting / name, files, overwrite=True)
             kept = {**origin, **({"path": path} if path else {})}
-            await asyncio.to_thread(self._pins.put, f"{WAITING}/{name}", SkillPin(origin=kept))
+            await DOCUMENTS.run(self._pins.put, f"{WAITING}/{name}", SkillPin(origin=kept))
         return name
 
     async def install_url(self, url: str, **options: Any) -> str:
@@ -218,9 +219,9 @@ class CustomIntegrations:
             if look.state == WAITING:
                 await asyncio.to_thread(put_folder, self._folder / domain, look.files, overwrite=True)
                 await asyncio.to_thread(discard_folder, self._waiting / domain)
-                await asyncio.to_thread(self._pins.put, f"{WAITING}/{domain}", None)
+                await DOCUMENTS.run(self._pins.put, f"{WAITING}/{domain}", None)
             pin = SkillPin(True, digest, int(self._clock.time() * 1_000), look.pin.origin)
-            await asyncio.to_thread(self._pins.put, domain, pin)
+            await DOCUMENTS.run(self._pins.put, domain, pin)
 
     async def remove(self, domain: str) -> str:
         """Delete one that waits, or else one that is there; return which of them.
@@ -233,7 +234,7 @@ class CustomIntegrations:
             if not waits and domain not in await asyncio.to_thread(_folders, self._folder):
                 raise NotFound(f"no integration {domain[:64]!r} was put into this home")
             await asyncio.to_thread(discard_folder, (self._waiting if waits else self._folder) / domain)
-            await asyncio.to_thread(self._pins.put, f"{WAITING}/{domain}" if waits else domain, None)
+            await DOCUMENTS.run(self._pins.put, f"{WAITING}/{domain}" if waits else domain, None)
             return WAITING if waits else ENABLED
 
     def _refuse_missing(self, look: IntegrationLook) -> None:

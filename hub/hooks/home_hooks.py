@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hub.core.errors import Conflict, HubError, InvalidRequest, NotFound
+from hub.core.executors import DOCUMENTS
 from hub.hooks.contract import HOOKS, HookHandler
 from hub.hooks.hook_file import HANDLER_FILE, HOOK_FILE, HookFile, function_of, read_hook
 from hub.hooks.registry import Hook, Hooks
@@ -155,7 +156,7 @@ class HomeHooks:
         if hook.digest != digest:
             raise Conflict(f"the files of the hook {name} have changed since you saw them; inspect it again")
         pin = SkillPin(True, digest, now_ms, {"guards": _guards(hook.file)})
-        await asyncio.to_thread(self._pins.put, name, pin)
+        await DOCUMENTS.run(self._pins.put, name, pin)
         return await self.get(name)
 
     async def disable(self, name: str) -> HomeHook:
@@ -165,7 +166,7 @@ class HomeHooks:
             NotFound: There is none with that name.
         """
         hook = await self.get(name)
-        await asyncio.to_thread(self._pins.put, name, SkillPin(False) if hook.digest else None)
+        await DOCUMENTS.run(self._pins.put, name, SkillPin(False) if hook.digest else None)
         await self.refresh()
         return self._found.get(name, HomeHook(name, HookState.OFF))
 

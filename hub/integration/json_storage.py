@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.errors import HubError
+from hub.core.executors import DOCUMENTS
 from hub.storage.files import FILES, Documents
 
 SIZE_LIMIT_BYTES = 4 * 1024 * 1024
@@ -51,4 +52,4 @@ class JsonStorage:
         if len(text) > SIZE_LIMIT_BYTES:
             raise HubError(f"{self.path.name} would be larger than {SIZE_LIMIT_BYTES} bytes and was not saved")
         async with self._saving:
-            await asyncio.to_thread(self._documents.write, self.path, text)
+            await DOCUMENTS.run(self._documents.write, self.path, text)

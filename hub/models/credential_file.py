@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from hub.core.clock import Clock
 from hub.core.errors import NotFound, Unavailable
+from hub.core.executors import DOCUMENTS
 from hub.core.secret import Secret
 from hub.storage.files import FILES, Documents
 
@@ -210,7 +211,7 @@ class ModelCredentials:
 
     async def _write(self) -> None:
         data = msgspec.json.encode(list(self._kept.values()), enc_hook=_encoded)
-        await asyncio.to_thread(self._documents.write, self._path, msgspec.json.format(data) + b"\n")
+        await DOCUMENTS.run(self._documents.write, self._path, msgspec.json.format(data) + b"\n")
 
     def _hide(self, credential: StoredCredential) -> None:
         for secret in (credential.access, credential.refresh):

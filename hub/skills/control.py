@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from hub.core.clock import Clock
 from hub.core.errors import Conflict, Forbidden, InvalidRequest, NotFound, TimedOut
+from hub.core.executors import DOCUMENTS
 from hub.security.egress import Egress
 from hub.skills.fetching import fetch_archive
 from hub.skills.finding import ScanFinding, dangers
@@ -115,7 +116,7 @@ class SkillControl:
             id = skill.id
             if skill.source is SkillSource.PROPOSED:
                 id = await asyncio.to_thread(self._adopt, skill)
-                await asyncio.to_thread(self._skills.pins.put, skill.id, None)
+                await DOCUMENTS.run(self._skills.pins.put, skill.id, None)
             pin = SkillPin(True, digest, self._now_ms(), skill.pin.origin)
             await self._keep(id, pin)
             return await self._find(id, agent_id)
@@ -217,7 +218,7 @@ class SkillControl:
         return next((each for each in named if each.skill.id == name or each.ready), named[0])
 
     async def _keep(self, id: str, pin: SkillPin | None) -> None:
-        await asyncio.to_thread(self._skills.pins.put, id, pin)
+        await DOCUMENTS.run(self._skills.pins.put, id, pin)
         await self._skills.refresh(force=True)
 
     def _adopt(self, skill: FoundSkill) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from hub.core.executors import DOCUMENTS
 from hub.core.tasks import TaskOwner
 from hub.storage.versioned_file import VersionedFile
 
@@ -47,7 +48,7 @@ class DelayedFile:
             if not self._dirty:
                 return
             self._dirty = False
-            writing = asyncio.ensure_future(asyncio.to_thread(self._file.write, self._data()))
+            writing = asyncio.ensure_future(DOCUMENTS.run(self._file.write, self._data()))
             try:
                 await asyncio.shield(writing)
             except asyncio.CancelledError:

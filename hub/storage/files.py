@@ -114,6 +114,7 @@ class Documents(Protocol):
     """The small files of a home's `.storage`, each named by its path there.
 
     Where `storage:` names a database they are rows of it. All methods block, and are never called in the event loop.
+    What writes is called with `DOCUMENTS.run`: it may wait for a server, and the threads that all share must not.
     """
 
     def read(self, path: Path, limit_bytes: int) -> bytes:

@@ -17,6 +17,7 @@ from msgspec import Struct, convert, to_builtins
 from hub.core.clock import Clock
 from hub.core.context import Authority
 from hub.core.errors import InvalidRequest, LimitExceeded, NotFound
+from hub.core.executors import DOCUMENTS
 from hub.core.schema import All, Length, Match, string
 from hub.core.secret import SECRET_LENGTH_MIN, Secret
 from hub.security.redaction import Redactor
@@ -137,7 +138,7 @@ class AgentSecrets:
 
     async def _write(self, kept: dict[AgentSecret, Secret]) -> None:
         rows = [{"secret": to_builtins(each), "value": value.reveal()} for each, value in kept.items()]
-        await asyncio.to_thread(self._file.write, rows)
+        await DOCUMENTS.run(self._file.write, rows)
         self._kept = kept
 
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hub.core.executors import DOCUMENTS
 from hub.storage.files import FILES, Documents
 from hub.storage.versioned_file import VersionedFile
 
@@ -102,7 +103,7 @@ class ChoiceStore:
         """
         async with self._lock:
             kept = {**await self._read(), person: choices}
-            await asyncio.to_thread(self._file.write, msgspec.to_builtins(kept))
+            await DOCUMENTS.run(self._file.write, msgspec.to_builtins(kept))
             self._kept = kept
 
     async def _read(self) -> dict[str, HomeChoices]:

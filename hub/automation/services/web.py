@@ -9,7 +9,7 @@ from typing import Any
 from hub.automation.services.remembered_pages import TEXT_LIMIT, RememberedPage, RememberedPages
 from hub.automation.services.web_text import PageText, diff_lines, read_page
 from hub.core.events import Unsubscribe
-from hub.core.executors import EGRESS
+from hub.core.executors import DOCUMENTS, EGRESS
 from hub.core.schema import All, In, Length, Optional, Range, Required, Schema, integer, string, url
 from hub.core.services import AgentRule, ResponseMode, ServiceCall, ServiceRegistry
 from hub.security.egress import METHODS, Egress, Fetched
@@ -88,7 +88,7 @@ async def _compared(
         return {"changed": False, "first": False, "diff": ""}
     before = await EGRESS.run(store.get, key)
     if before is None or before.hash != found["hash"]:
-        await EGRESS.run(store.put, key, RememberedPage(found["hash"], page.text))
+        await DOCUMENTS.run(store.put, key, RememberedPage(found["hash"], page.text))
     if before is None:
         return {"changed": False, "first": True, "diff": ""}
     if before.hash == found["hash"]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hub.core.errors import InvalidRequest, NotFound
+from hub.core.executors import DOCUMENTS
 from hub.core.phrases import phrase
 from hub.core.repairs import Repair, Repairs
 from hub.core.schema import All, Length, Optional, Required, Schema, boolean, string
@@ -68,7 +69,7 @@ class RepairMethods:
         async with self._changing:
             others = [each for each in self._repairs.ignored if each != key]
             wanted = [*others, key][-IGNORED_LIMIT:] if call.params["ignored"] else others
-            await asyncio.to_thread(self._file.write, [list(each) for each in wanted])
+            await DOCUMENTS.run(self._file.write, [list(each) for each in wanted])
             self._repairs.ignore(wanted)
         return {"ok": True}
 

@@ -15,6 +15,7 @@ from hub.automation.schedule.every import Every
 from hub.automation.triggers.arming import report_errors
 from hub.core.errors import HubError, Unavailable
 from hub.core.events import Unsubscribe
+from hub.core.executors import DOCUMENTS
 from hub.core.phrases import phrase
 from hub.core.schema import All, Optional, Range, Required, url
 from hub.security.egress import Egress
@@ -57,7 +58,7 @@ class _Watcher:
             feed = await look(self._address, self._egress, self._seen)
             new = self._seen.take(feed.items) if feed is not None else []
             if feed is not None:
-                await asyncio.to_thread(self._file.write, self._seen)
+                await DOCUMENTS.run(self._file.write, self._seen)
         except HubError as error:
             self._failures += 1
             if self._failures == FAILURES_TOLD:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from hub.core.errors import HubError, Unavailable
 from hub.core.secret import Secret
 from hub.entities.component import EntitiesComponent
+from hub.integration.json_storage import JsonStorage
 from hub.models.component.models import ModelsComponent
 from hub.models.credential_file import CredentialKind, StoredCredential
 from hub.storage.document_table import DocumentTable
@@ -26,6 +28,8 @@ from tests.storage.postgresql.conftest import Open
 
 ROOT = Path(__file__).parents[3]
 SEAMS = {"VersionedFile", "JsonStorage"}
+WRITERS = ("documents.write", "documents.rename", "documents.prune", "_file.write", "pins.put")
+"""What ends in a change of documents, as its callers name it."""
 FILES_ALWAYS = {
     "hub/agent/tidy/verdicts.py",  # disposable
     "hub/entities/helpers/home_helpers.py",  # written by a move from Home Assistant, taken over at once
@@ -82,6 +86,34 @@ async def test_one_that_is_not_kept_stays_as_it_was(open_home: Open, server: Pos
         await asyncio.to_thread(database.documents.write, path, b"new")
 
     assert database.documents.read(path, 9) == b"old"
+
+
+async def test_those_that_wait_for_a_server_keep_no_thread_that_others_need(
+    database: PostgresqlDatabase, server: PostgresqlServer
+) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+    folder = database.path.parent / "integrations/rss"
+    stored = [JsonStorage(folder / f"{number}.json", database.documents) for number in range(12)]
+    server.kill()
+    saving = [asyncio.create_task(each.save(number)) for number, each in enumerate(stored)]
+    await asyncio.sleep(0)  # each has begun
+
+    answered = await asyncio.to_thread(lambda: [each.done() for each in saving])
+
+    assert not any(answered)
+    server.start()
+    await asyncio.gather(*saving)
+    assert [await each.load() for each in stored] == list(range(12))
+
+
+def test_all_of_them_are_written_in_threads_of_their_own() -> None:
+    shared = set()
+    for path in (each for part in ("hub", "integrations", "web") for each in (ROOT / part).rglob("*.py")):
+        calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+        threads = (call for call in calls if ast.unparse(call.func) == "asyncio.to_thread")
+        shared |= {f"{path}:{call.lineno}" for call in threads if ast.unparse(call.args[0]).endswith(WRITERS)}
+
+    assert shared == set()
 
 
 async def test_misuse_is_named(database: PostgresqlDatabase) -> None:
