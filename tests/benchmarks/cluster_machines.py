@@ -8,12 +8,15 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import aiohttp
 import psutil
 
 from tests.servers.forked import REPOSITORY
@@ -30,16 +33,21 @@ class Databases:
 
     Args:
         connections: How many the primary allows.
+        disk_mb: The size of the primary's disk, which is in memory then.
     """
 
-    def __init__(self, connections: int, *, standby: bool) -> None:
+    def __init__(self, connections: int, *, standby: bool, disk_mb: int | None = None) -> None:
         durable = "fsync = on\nfull_page_writes = on\nshared_buffers = 256MB\nautovacuum_naptime = 1min\n"
         settings = f"{durable}max_connections = {connections}\n"
         self._primary = PostgresqlServer(settings=settings)
         self._standby = PostgresqlServer(self._primary, settings) if standby else None
+        self._disk_mb = disk_mb
         self._used_s = 0.0
 
     def __enter__(self) -> Self:
+        if self._disk_mb:
+            options = ("-t", "tmpfs", "-o", f"size={self._disk_mb}m", "tmpfs")
+            subprocess.run(["mount", *options, str(self._primary.folder)], check=True)
         self._primary.__enter__()
         if self._standby is not None:
             self._standby.__enter__()
@@ -50,6 +58,9 @@ class Databases:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._primary.__exit__(kind, error, at)
+        if self._disk_mb:
+            subprocess.run(["umount", "-l", str(self._primary.folder)], check=True)
+            self._primary.folder.rmdir()
         if self._standby is not None:
             self._standby.__exit__(kind, error, at)
 
@@ -78,6 +89,18 @@ class Databases:
         await asyncio.sleep(seconds)
         await asyncio.to_thread(self._primary.start)
 
+    async def fill_disk(self, seconds: float) -> None:
+        """Leave no room on the disk of the primary for so long."""
+        filler = self._primary.folder / "filler"
+        end = time.monotonic() + seconds
+        with filler.open("wb", buffering=0) as file:
+            while time.monotonic() < end:  # what the server frees meanwhile is taken too
+                with suppress(OSError):
+                    file.write(bytes(65_536))
+                    continue
+                await asyncio.sleep(0.1)
+        filler.unlink()
+
     async def fail_over(self) -> None:
         """Kill the primary for good, and promote the standby."""
         assert self._standby is not None
@@ -91,14 +114,33 @@ class Databases:
 
 
 class Worker:
-    """One worker process under a manager that starts it again when it ends."""
+    """One worker process under a manager that starts it again when it ends.
 
-    def __init__(self, name: str, homes: Path, database: str, most: int) -> None:
+    Args:
+        homes: The folder of all homes.
+        most: How many homes it opens at most.
+        checkout: Where its program is.
+        clock_s: How far ahead of this machine's its clocks are that nobody sets.
+    """
+
+    def __init__(self, name: str, homes: Path, database: str, most: int, checkout: Path, clock_s: int) -> None:
         self.name = name
+        self.checkout = checkout
         self.log = homes.parent / f"{name}.log"
         self._port = free_port()
         self._environment = {**os.environ, "HOMARUS_DATABASE": database, "HOMARUS_HOMES": str(homes)}
-        self._command = [sys.executable, "-m", "hub", "worker", "--listen", f"127.0.0.1:{self._port}", "--name", name]
+        ahead = ["unshare", "--time", "--boottime", str(clock_s), "--monotonic", str(clock_s)] if clock_s else []
+        self._command = [
+            *ahead,
+            sys.executable,
+            "-m",
+            "hub",
+            "worker",
+            "--listen",
+            f"127.0.0.1:{self._port}",
+            "--name",
+            name,
+        ]
         self._command += ["--max-homes", str(most), "--domain", "homes.example.org"]
         self._process: subprocess.Popen[bytes] | None = None
         self._used_s = self._last_s = 0.0
@@ -111,15 +153,38 @@ class Worker:
 
     def start(self) -> None:
         """Start it."""
+        environment = {**self._environment, "PYTHONPATH": str(self.checkout)}
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command, cwd=REPOSITORY, env=self._environment, stdout=log, stderr=log
-            )
+            self._process = subprocess.Popen(self._command, cwd=self.checkout, env=environment, stdout=log, stderr=log)
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal."""
         if self._process is not None:
             self._process.send_signal(number)
+
+    def has_connection(self, port: int) -> bool:
+        """Return whether it has a connection from this port."""
+        if self._process is None:
+            return False
+        with suppress(psutil.Error):
+            return any(each.laddr.port == port for each in psutil.Process(self._process.pid).net_connections("tcp"))
+        return False
+
+    async def replace(self, checkout: Path) -> float:
+        """Let it give its homes up and end, and start it from another checkout; return how long it took to end."""
+        ends, begun = len(self.ends), time.monotonic()
+        self.checkout = checkout
+        self.send(signal.SIGTERM)
+        while len(self.ends) == ends:  # noqa: ASYNC110  the manager sees it
+            await asyncio.sleep(0.1)
+        took_s = time.monotonic() - begun
+        async with aiohttp.ClientSession() as session:
+            while True:
+                with suppress(aiohttp.ClientError):
+                    async with session.get(f"{self.url}/healthz") as response:
+                        if response.status == HTTPStatus.OK:
+                            return took_s
+                await asyncio.sleep(0.1)
 
     def look(self) -> None:
         """Read its CPU; start it again when it has ended."""
@@ -163,10 +228,17 @@ class Worker:
 
 
 class Workers:
-    """All worker processes."""
+    """All worker processes.
 
-    def __init__(self, count: int, homes: Path, database: str, most: int) -> None:
-        self.all = [Worker(f"w{number}", homes, database, most) for number in range(count)]
+    Args:
+        clocks_s: How far the clocks of each are ahead of those of the one before it.
+    """
+
+    def __init__(
+        self, count: int, homes: Path, database: str, most: int, *, checkout: Path = REPOSITORY, clocks_s: int = 0
+    ) -> None:
+        self.all = [Worker(f"w{number}", homes, database, most, checkout, number * clocks_s) for number in range(count)]
+        self.drained_s: list[float] = []
         self._manager: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -201,6 +273,17 @@ class Workers:
         worker.send(signal.SIGSTOP)
         await asyncio.sleep(seconds)
         worker.send(signal.SIGCONT)
+
+    async def upgrade(self, told: Callable[[str], None]) -> None:
+        """Replace one after the other by this checkout."""
+        for each in self.all:
+            told(f"{each.name} is asked to end")
+            self.drained_s.append(await each.replace(REPOSITORY))
+            told(f"{each.name} ended after {self.drained_s[-1]:.1f} s, and is there again")
+
+    def connected_from(self, port: int) -> Worker | None:
+        """Return the one that has a connection from this port."""
+        return next((each for each in self.all if each.has_connection(port)), None)
 
     async def _manage(self) -> None:
         while True:

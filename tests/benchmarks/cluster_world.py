@@ -104,6 +104,11 @@ class Bot:
                 return []
         return list(self._updates)
 
+    def is_last(self, text: str) -> bool:
+        """Return whether this answers what was said last, for the first time."""
+        found = _NUMBER.search(text)
+        return self.busy and found is not None and self.find(int(found[1])) is self.messages[-1]
+
     def show(self, text: str) -> dict[str, Any]:
         """Show what the bot sends."""
         found = _NUMBER.search(text)
@@ -116,6 +121,21 @@ class Bot:
         self._sent += 1
         chat = {"id": WHO, "type": "private", "first_name": "Ada"}
         return {"message_id": 2 * self._sent + 1, "date": int(time.time()), "chat": chat, "text": text}
+
+
+class HeldSend:
+    """A message that has arrived at the chat app from a home, and is not shown yet.
+
+    Args:
+        bot: Whose it is.
+        port: Which it comes from.
+    """
+
+    def __init__(self, bot: Bot, port: int) -> None:
+        self.bot = bot
+        self.port = port
+        self.shown = asyncio.Event()
+        """Set it to let it show."""
 
 
 class World:
@@ -131,6 +151,7 @@ class World:
         self._model_s = model_s
         self._port = 0
         self._runner: web.AppRunner | None = None
+        self._hold: asyncio.Future[HeldSend] | None = None
 
     async def __aenter__(self) -> Self:
         application = web.Application()
@@ -189,6 +210,11 @@ class World:
             while not all(bot.up for bot in self.bots):  # noqa: ASYNC110  no event tells of it
                 await asyncio.sleep(0.1)
 
+    async def hold_send(self) -> HeldSend:
+        """Wait for the next answer to the last message of a home, and hold it."""
+        self._hold = asyncio.get_running_loop().create_future()
+        return await self._hold
+
     def account(self) -> Account:
         """Return what became of all messages, and begin anew."""
         made = Account.of(self.bots)
@@ -203,10 +229,14 @@ class World:
             given |= await request.json()
         elif request.method == "POST":
             given |= dict(await request.post())
-        return web.json_response({"ok": True, "result": await self._do(bot, request.match_info["method"], given)})
+        method, (_, port, *_) = request.match_info["method"].lower(), request.get_extra_info("peername")
+        done = asyncio.ensure_future(self._do(bot, method, given, port))
+        if method == "sendmessage":  # what has arrived shows, even when its sender is gone
+            return web.json_response({"ok": True, "result": await asyncio.shield(done)})
+        return web.json_response({"ok": True, "result": await done})
 
-    async def _do(self, bot: Bot, method: str, given: dict[str, Any]) -> Any:
-        match method.lower():
+    async def _do(self, bot: Bot, method: str, given: dict[str, Any], port: int) -> Any:
+        match method:
             case "getme":
                 return {
                     "id": FIRST_BOT + bot.number,
@@ -220,6 +250,11 @@ class World:
                 wait_s = min(float(given.get("timeout") or 0), POLL_LIMIT_S)
                 return await bot.updates(int(given.get("offset") or 0), wait_s)
             case "sendmessage" | "editmessagetext":
+                wanted = self._hold is not None and not self._hold.done() and bot.is_last(str(given["text"]))
+                if self._hold is not None and wanted and method == "sendmessage":
+                    held = HeldSend(bot, port)
+                    self._hold.set_result(held)
+                    await held.shown.wait()
                 return bot.show(str(given["text"]))
         return True
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import aiohttp
 import pytest
 
 from tests.benchmarks.cluster_world import FIRST_BOT, Account, Bot, World
+from tests.until import until
 
 
 def bot(answers: Sequence[int], asked: Sequence[int]) -> Bot:
@@ -58,3 +60,22 @@ async def test_an_update_comes_again_until_it_is_confirmed() -> None:
         assert await updates(0) == await updates(0) == [1]
         assert await updates(2) == []
         assert await updates(0) == []
+
+
+async def test_a_message_that_is_held_shows_when_it_is_let_go_even_when_its_sender_is_gone() -> None:
+    async with World(1, (0, 0)) as world, aiohttp.ClientSession() as session:
+        first = world.bots[0]
+        first.say()
+        root = world.configuration(1).partition("api_root: '")[2].partition("'")[0]
+        wanted = asyncio.create_task(world.hold_send())
+        await asyncio.sleep(0)  # it waits from here on
+
+        send = session.post(f"{root}/bot{FIRST_BOT + 1}:x/sendMessage", json={"chat_id": 7, "text": "answer #1"})
+        sending = asyncio.create_task(send.__aenter__())
+        held = await wanted
+        sending.cancel()
+        await asyncio.wait([sending])
+        assert (held.bot, first.answers) == (first, [])
+
+        held.shown.set()
+        await until(lambda: first.answers == [1])
