@@ -79,6 +79,23 @@ async def test_what_was_written_as_begun_and_not_sent_before_a_stop_is_queued(be
     assert await bench.states() == {"queued": 1}
 
 
+async def test_what_is_on_its_way_at_a_stop_arrives_and_what_waits_behind_it_stays(bench: Bench) -> None:
+    platform, address, let_go = Platform(), Address("test", "1"), asyncio.Event()
+    platform.blocked["1"] = let_go
+    await bench.channels.add(platform)
+    for text in ("first", "second"):
+        await bench.outbox.send(address, text, system_context())
+    await bench.until(lambda states: states == {"sending": 1, "queued": 1})
+
+    closing = asyncio.create_task(bench.outbox.close(LIMIT_S))
+    await asyncio.sleep(0)  # it waits from here on
+    let_go.set()
+    await closing
+
+    assert await bench.states() == {"sent": 1, "queued": 1}
+    assert [message.text for message in platform.sent] == ["first"]
+
+
 async def test_what_was_written_in_a_transaction_that_is_undone_is_not_sent(bench: Bench) -> None:
     platform, address = Platform(), Address("test", "1")
     await bench.channels.add(platform)

@@ -28,7 +28,7 @@ from hub.messaging.outbox.chunking import chunk, length
 from hub.messaging.outbox.outbound_policy import OutboundPolicy, OutboxSettings, ReplyToMode
 from hub.messaging.outbox.outbox_repairs import OutboxRepairs, WaitingMessages, explain_waiting, waiting_rows
 from hub.messaging.outbox.outbox_rows import NewMessage, NewText, OutboxRow, Outgoing, RowSource, insert_row
-from hub.messaging.outbox.sending import AGE_LIMIT_S, EXPIRED, OutboxSender
+from hub.messaging.outbox.sending import AGE_LIMIT_S, CLOSE_LIMIT_S, EXPIRED, OutboxSender
 from hub.storage.database import Database
 
 ASSUMED_LIMITS = ChannelLimits(text=2_000, unit=TextUnit.UTF16)
@@ -107,11 +107,15 @@ class Outbox:
             await self._take_up(attached.channel)
         await self._sender.wake_all()
 
-    async def close(self) -> None:
-        """Stop sending; what waits stays in the database."""
+    async def close(self, limit_s: float = CLOSE_LIMIT_S) -> None:
+        """Let messages that are on their way arrive, and stop sending; what waits stays in the database.
+
+        Args:
+            limit_s: How long they may take.
+        """
         if self._unlisten is not None:
             self._unlisten()
-        await self._sender.close()
+        await self._sender.close(limit_s)
         for waiting in self._waiting.values():
             waiting.cancel()
 

@@ -62,6 +62,8 @@ STORE_DELAY_S = 5.0
 """Wait before a state is written again that could not be, such as on a full disk."""
 SEND_LIMIT_S = 60.0
 FIND_LIMIT_S = 30.0
+CLOSE_LIMIT_S = 2.0
+"""How long a message that is on its way may take at the end: cut off, nobody would know whether it has arrived."""
 
 
 class OutboxSender:
@@ -103,6 +105,8 @@ class OutboxSender:
         self._tried: dict[ChatKey, float] = {}
         self._again: set[ChatKey] = set()
         self._begun: dict[ChatKey, OutboxRow] = {}
+        self._on_way: set[ChatKey] = set()
+        self._closing = False
         self._dropped: set[str] = set()
         self._shown: dict[str, asyncio.Task[Any]] = {}
 
@@ -111,12 +115,20 @@ class OutboxSender:
         """When a row is tried next, or was that is being sent, seconds since the epoch; None without one."""
         return min(self._tried.values(), default=None)
 
-    async def close(self) -> None:
-        """Stop sending; what waits stays in the database."""
+    async def close(self, limit_s: float = CLOSE_LIMIT_S) -> None:
+        """Let messages that are on their way arrive, and stop sending; what waits stays in the database.
+
+        Args:
+            limit_s: How long they may take.
+        """
+        self._closing = True
         workers = list(self._workers.values())
+        if arriving := [task for chat, task in self._workers.items() if chat in self._on_way]:
+            await asyncio.wait(arriving, timeout=limit_s)
         for task in workers:
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+        self._closing = False
         if self._begun:
             with suppress(HubError):  # else they are unknown at the next start
                 await self._db.write(partial(outbox_rows.take_back, ids=[row.id for row in self._begun.values()]))
@@ -193,20 +205,22 @@ class OutboxSender:
         finally:
             del self._workers[chat]
             self._tried.pop(chat, None)
+            self._on_way.discard(chat)
             if not self._workers:
                 self._dropped.clear()
 
     async def _send_until_settled(self, row: OutboxRow, marks: set[asyncio.Task[None]]) -> bool:
-        """Send one row until it has ended; False if its channel is gone."""
+        """Send one row until it has ended; False if its channel is gone, or the hub stops."""
         asked = False
         while True:
+            self._on_way.discard(row.chat)
             if row.created_ms < self._now_ms() - AGE_LIMIT_S * 1000 and row.state == "queued":
                 await self._ended(row, "dead", Delivery(DeliveryState.PERMANENT, error=EXPIRED))
                 return True
             self._tried[row.chat] = row.next_ms / 1000
             await self._clock.sleep_until(row.next_ms / 1000)
             attached = self._channels.get(row.address.channel, row.address.account)
-            if attached is None:
+            if attached is None or self._closing:
                 return False
             if (shown := self._shown.get(row.run_id or "")) is not None:
                 await asyncio.wait([shown])
@@ -251,6 +265,7 @@ class OutboxSender:
     async def _attempt(self, row: OutboxRow, attached: Attached, *, safe: bool) -> Delivery:
         lease = self._channels.lease
         await lease.held()  # what was not begun is still queued for whoever takes over
+        self._on_way.add(row.chat)
         if not safe:
             row.state = "sending"
             if self._is_begun(row):
