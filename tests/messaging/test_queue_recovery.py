@@ -84,3 +84,24 @@ async def test_what_a_waiting_message_quotes_is_told_after_a_restart(
     assert "somebody: the boiler leaks\n>>>outside" in told
     assert tainted(after)
     await after.close()
+
+
+async def test_what_arrives_while_the_hub_stops_begins_no_run_and_is_answered_after_the_next_start(
+    tmp_path: Path, openai_server: OpenAIServer
+) -> None:
+    before = Post(tmp_path / "home", openai_server.base_url)
+    await before.open()
+    [runs] = [each for each in before.stages() if each.name == "runs"]
+    assert runs.stop is not None
+    await runs.stop()  # the channel is stopped after it
+    await before.said("hello", "m1")
+    await before.runs.drain(timeout_s=LIMIT_S)
+    assert await before.rows("SELECT state FROM runs") == [("queued",)]
+    await before.close()
+    openai_server.queue("answered")
+
+    after = Post(tmp_path / "home", openai_server.base_url, before.pigeons)
+    await after.open()
+    await after.until(lambda: after.pigeons.texts() == ["answered"])
+
+    await after.close()

@@ -198,6 +198,7 @@ class MessageQueue:
     def close(self) -> None:
         """Begin no more turns; waiting messages are answered after the next start."""
         self._waiting.clear()
+        self._early = set()  # what arrives from here on is kept, and begins no turn
         for waker in self._wakers.values():
             waker.cancel()
         self._typing.close()
