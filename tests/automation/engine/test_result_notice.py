@@ -98,6 +98,7 @@ async def test_a_server_that_fails_is_tried_again(server: WebServer) -> None:
 
     await desk.tell()
     await until(lambda: len(server.asked) == 1)
+    assert desk.notices.waiting == 1
     server.page("/hook", "ok")
     while desk.tasks.names():
         await desk.clock.advance(1.0)
@@ -105,6 +106,7 @@ async def test_a_server_that_fails_is_tried_again(server: WebServer) -> None:
 
     assert len(server.asked) == 2
     assert desk.repairs.all() == []
+    assert desk.notices.waiting == 0
 
 
 @pytest.mark.parametrize(("status", "allowed"), [(404, True), (200, False)])
