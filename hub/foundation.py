@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from hub.config.sections import CrossCheck
 from hub.config.store import ConfigStore
+from hub.config.tags import NO_ENVIRONMENT
 from hub.core.clock import ALWAYS, Clock, Lease
 from hub.core.events import EventBus
 from hub.core.lanes import Lanes
@@ -102,7 +103,8 @@ def read_home(home: Home, clock: Clock, redactor: Redactor, share: Share | None 
     sections = all_sections(schemas)
     if share is not None:
         sections.cross_checks.update(share.checks)
-    config = ConfigStore(home, sections, bus, repairs, wall_time=clock.time)
+    environment = None if share is None else NO_ENVIRONMENT
+    config = ConfigStore(home, sections, bus, repairs, environment=environment, wall_time=clock.time)
     config.load()
     return Foundation(
         home=home,

@@ -29,7 +29,7 @@ from hub.cluster.log import FORMAT, NO_HOME, HomeLogs, within
 from hub.cluster.membership import ANSWER_LIMIT_S, Membership
 from hub.cluster.metrics import metrics_text
 from hub.cluster.naming import HomeNames
-from hub.cluster.policy import policy_checks, refuse
+from hub.cluster.policy import hide_environment, policy_checks, refuse
 from hub.core.clock import Clock
 from hub.core.durable import write_once
 from hub.core.errors import NotFound
@@ -43,6 +43,8 @@ from hub.gateway.http_api.exposition import CONTENT_TYPE
 from hub.gateway.log_tail import JsonFormatter
 from hub.hub import Hub
 from hub.integration.catalog import find
+from hub.integration.schemas import IntegrationSchemas
+from hub.sections import all_sections
 from hub.security.redaction import Redactor
 from hub.storage.errors import from_os
 from hub.storage.files import remove_unfinished
@@ -203,7 +205,8 @@ class HomeOpener:
         self._hidden = tuple(hidden)
         self._lanes = Lanes({MAIN: RUNS_LIMIT})
         self._made: dict[str, Any] = {}
-        self._checks = policy_checks(find(None))
+        catalog = find(None)
+        self._checks = policy_checks(catalog, all_sections(IntegrationSchemas(catalog)))
         self._tasks = tasks
         self._run = options.run
 
@@ -294,6 +297,7 @@ def run(options: WorkerOptions) -> int:
         HubError: The worker cannot start.
     """
     restrict_umask()
+    hide_environment(os.environ)
     gc.set_threshold(GC_THRESHOLD)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -20,6 +20,7 @@ from hub.agent.prompt.prompt import DEFAULT_FILE_CHARS, DEFAULT_TOOLS_UP_FRONT, 
 from hub.agent.subagents.settings import SUBAGENTS_SCHEMA
 from hub.config.sections import Section
 from hub.core.schema import (
+    PATH,
     All,
     AnyOf,
     Described,
@@ -195,7 +196,7 @@ AGENT_SCHEMA = {
     Optional("default", default=False, description="Whether it answers where no binding names another"): boolean,
     Optional("model", description="auto, provider/model or an alias; without it models.default"): model_ref,
     Optional("workspace", description="Its directory; without it workspace, or workspace-ID for further agents"): (
-        Described(_directory, {"type": "string"}, "directory")
+        Described(_directory, {"type": "string", "format": PATH}, "directory")
     ),
     Optional(
         "seed_workspace",

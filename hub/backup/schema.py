@@ -18,6 +18,7 @@ from hub.core.schema import (
     boolean,
     integer,
     own_secret,
+    path,
     secret,
     string,
     url,
@@ -65,7 +66,7 @@ BACKUP_SCHEMA = Schema(
         Optional("to", default=dict, description="Where backups go"): {
             Optional(
                 "folder", default="backups", description="A folder, relative to the home; each is made here"
-            ): _text,
+            ): path,
             Optional("webdav", description="A copy of each, on a WebDAV server such as Nextcloud"): {
                 Required("url", description="Of the folder, which must be there"): All(url, Length(max=2_000)),
                 Optional("username", description="Who signs in there"): _text,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
-from pathlib import Path, PurePath
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from functools import cache, partial
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 from hub.config.checked import Config
 from hub.config.labels import PLATFORM_SECTIONS
+from hub.config.marks import value_at
 from hub.config.paths import KeyPath
-from hub.config.sections import CheckReport, CrossCheck
+from hub.config.schema_walk import places_of_format
+from hub.config.sections import CheckReport, CrossCheck, Sections
 from hub.core.errors import HubError
+from hub.core.json_schema import JsonSchema, to_json_schema
+from hub.core.schema import PATH, PROGRAM
 from hub.extensions.custom_integrations import WAITING_FOLDER
 from hub.integration.catalog import CatalogEntry
 from hub.sandbox.schema import ENGINES
@@ -22,6 +27,19 @@ COMMAND = "command"
 AUTOMATED = ("automation", "script")
 """Sections where a command is mostly one for a device."""
 NOT_HERE = "a worker carries other homes too"
+BROWSER, MANAGED, ATTACH = "browser", "managed", "attach"
+"""The integration that starts browsers, and its profiles that are none of a sandbox, but on this machine."""
+LOCAL_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
+KEPT_VARIABLES = frozenset(
+    {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TERM", "VIRTUAL_ENV"),
+        *("RUNTIME_DIRECTORY", "NOTIFY_SOCKET", "WATCHDOG_USEC", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+        *("LD_LIBRARY_PATH", "LD_PRELOAD", "WATCHFILES_FORCE_POLLING"),
+    }
+)
+KEPT_BEGINNINGS = ("LC_", "XDG_", "PG", "PYTHON", "OTEL_", "MALLOC_")
+"""Variables that a worker itself needs; keys, tokens and addresses among the others are no home's."""
+PROGRAM_HERE = f"a program would run on the machine itself, and {NOT_HERE}"
 
 
 class HomeRefused(HubError):
@@ -31,14 +49,22 @@ class HomeRefused(HubError):
     http_status = 409
 
 
-def policy_checks(catalog: Mapping[str, CatalogEntry]) -> Mapping[str, CrossCheck]:
+def policy_checks(catalog: Mapping[str, CatalogEntry], sections: Sections) -> Mapping[str, CrossCheck]:
     """Return the checks of the configuration of a home in a worker, by name.
 
     Args:
         catalog: The integrations; their manifests say which start programs.
+        sections: Their schemas say which keys name a place or a program of the machine.
     """
     starting = frozenset(domain for domain, found in catalog.items() if found.manifest and found.manifest.programs)
-    return {"what a worker allows": partial(_check, starting=starting)}
+    return {"what a worker allows": partial(_check, starting=starting, schema_of=_schemas(sections))}
+
+
+def hide_environment(environment: MutableMapping[str, str]) -> None:
+    """Take out what a worker does not need itself, so that neither homes nor programs of theirs inherit it."""
+    for name in [*environment]:
+        if name not in KEPT_VARIABLES and not name.startswith(KEPT_BEGINNINGS):
+            del environment[name]
 
 
 def refuse(home: Home) -> None:
@@ -55,14 +81,34 @@ def refuse(home: Home) -> None:
             )
 
 
-def _check(config: Config, report: CheckReport, *, starting: frozenset[str]) -> None:
+def _schemas(sections: Sections) -> Callable[[str, str], JsonSchema]:
+    """Return a function that returns the schema of a section, or of its items of a platform, and keeps it."""
+
+    @cache
+    def schema_of(name: str, platform: str) -> JsonSchema:
+        if platform:
+            return to_json_schema(sections.integrations.platform(name, platform))
+        section = sections.get(name)
+        return {} if section is None else to_json_schema(section.schema)
+
+    return schema_of
+
+
+def _check(
+    config: Config,
+    report: CheckReport,
+    *,
+    starting: frozenset[str],
+    schema_of: Callable[[str, str], JsonSchema],
+) -> None:
     if config.get("storage"):
         report.error(["storage"], f"the worker says where its homes are kept: {NOT_HERE}", "take `storage:` out")
     _check_agents(config, report)
-    for index, each in enumerate((config.get("memory") or {}).get("extra_paths") or ()):
-        if not _inside(each if isinstance(each, str) else each["path"]):
+    _check_browser(config, report)
+    for index, target in enumerate((config.get("network") or {}).get("allow_private") or ()):
+        if _is_local(target.rpartition(":")[0].strip("[]")):
             report.error(
-                ["memory", "extra_paths", index], f"it lies outside of the home, and {NOT_HERE}", "take it out"
+                ["network", "allow_private", index], f"it is this machine itself or its link: {NOT_HERE}", "take it out"
             )
     mode = ((config.get("http") or {}).get("auth") or {}).get("mode")
     if mode == "trusted_proxy":
@@ -75,12 +121,47 @@ def _check(config: Config, report: CheckReport, *, starting: frozenset[str]) -> 
         for index, item in enumerate(config.get(section) or ()):
             if item["platform"] in starting:
                 report.error([section, index, "platform"], f"it starts programs on the machine, and {NOT_HERE}")
+            _check_named(config, (section, index), item, schema_of(section, str(item["platform"])), report)
     for name in config:
         if name in starting:
             report.error([name], f"it starts programs on the machine, and {NOT_HERE}", f"take `{name}:` out")
         elif name not in PLATFORM_SECTIONS:
-            for keys in _commands(config[name], (name,), automated=name in AUTOMATED):
-                report.error(keys, f"a program would run on the machine itself, and {NOT_HERE}", "take it out")
+            if name not in AUTOMATED:
+                _check_named(config, (name,), config[name], schema_of(name, ""), report)
+            for keys in _commands(config[name], (name,)):
+                report.error(keys, PROGRAM_HERE, "take it out")
+
+
+def _check_named(config: Config, start: KeyPath, value: Any, schema: JsonSchema, report: CheckReport) -> None:
+    """Refuse programs, and files, folders and sockets outside of the home, by what the schema says of each key."""
+    programs: dict[KeyPath, None] = {}
+    for keys, each in places_of_format(schema, value, (PATH, PROGRAM)):
+        named = value_at(value, keys)
+        if each["format"] == PROGRAM:  # of a program and its arguments, the list
+            programs[(*start, *(keys[:-1] if isinstance(keys[-1], int) else keys))] = None
+        elif named != each.get("default") and not _inside(named, config.home):
+            report.error(
+                (*start, *keys),
+                f"it lies outside of the home, and {NOT_HERE}",
+                "name a place in the home, or take it out",
+            )
+    for at in programs:
+        report.error(at, PROGRAM_HERE, "take it out")
+
+
+def _check_browser(config: Config, report: CheckReport) -> None:
+    """Refuse browsers on this machine; the default profile is one, unless it is configured otherwise."""
+    if BROWSER not in config:
+        return
+    profiles = (config[BROWSER] or {}).get("profiles") or {}
+    for name, mode in {"default": MANAGED, **{name: each["mode"] for name, each in profiles.items()}}.items():
+        if mode in (MANAGED, ATTACH):
+            keys = [BROWSER, "profiles", name, "mode"] if name in profiles else [BROWSER]
+            report.error(
+                keys,
+                f"the profile {name} is a browser on the machine itself, and {NOT_HERE}",
+                f"set `browser: profiles: {name}: mode: sandbox`",
+            )
 
 
 def _check_agents(config: Config, report: CheckReport) -> None:
@@ -92,12 +173,6 @@ def _check_agents(config: Config, report: CheckReport) -> None:
                 f"programs would run on the machine itself, and {NOT_HERE}",
                 "set mode: all, or take it out: programs run in a sandbox here by themselves",
             )
-        if not _inside(agent.get("workspace")):
-            report.error(
-                ["agents", index, "workspace"],
-                f"it lies outside of the home, and {NOT_HERE}",
-                "name a folder in the home",
-            )
         for engine in ENGINES:
             if (sandbox.get(engine) or {}).get("binds"):
                 report.error(
@@ -107,25 +182,37 @@ def _check_agents(config: Config, report: CheckReport) -> None:
                 )
 
 
-def _commands(value: Any, keys: KeyPath, *, automated: bool) -> Iterator[KeyPath]:
-    """Yield the places of programs: of servers and the like, and of triggers that start one."""
+def _commands(value: Any, keys: KeyPath) -> Iterator[KeyPath]:
+    """Yield the commands of triggers that start a program, wherever triggers are."""
     if isinstance(value, Mapping):
-        starts = not automated or COMMAND in (value.get("trigger"), value.get("platform"))
+        starts = COMMAND in (value.get("trigger"), value.get("platform"))
         for key, each in value.items():
             if starts and key == COMMAND and isinstance(each, str | list):
                 yield (*keys, key)
             else:
-                yield from _commands(each, (*keys, key), automated=automated)
+                yield from _commands(each, (*keys, key))
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            yield from _commands(each, (*keys, index), automated=automated)
+            yield from _commands(each, (*keys, index))
 
 
 def _has_files(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())
 
 
-def _inside(path: Any) -> bool:
-    """Whether a configured path is one below the home."""
-    named = PurePath(str(path or "."))
-    return not (named.is_absolute() or ".." in named.parts or str(named).startswith("~"))
+def _inside(path: str, home: Path | None) -> bool:
+    """Whether a configured path is one below the home, and no link on it leads out."""
+    named = Path(path)
+    if named.is_absolute() or ".." in named.parts or path.startswith("~"):
+        return False
+    return home is None or (home / named).resolve().is_relative_to(home.resolve())
+
+
+def _is_local(host: str) -> bool:
+    if host.rstrip(".") in LOCAL_NAMES or host.rstrip(".").endswith(".localhost"):
+        return True
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_link_local

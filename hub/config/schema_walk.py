@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from hub.config.marks import value_at
-from hub.config.paths import KeyPath
+from hub.config.paths import Key, KeyPath
 from hub.core.json_schema import JsonSchema
 from hub.core.phrases import phrase
 
@@ -86,6 +86,34 @@ def values_at(schema: JsonSchema, keys: KeyPath, data: Any = None) -> list[Any]:
 def is_secret_at(schema: JsonSchema, keys: KeyPath) -> bool:
     """Return whether the value at `keys` may be a secret and is not shown."""
     return any(each.get("writeOnly") for each in schemas_at(schema, keys))
+
+
+def places_of_format(schema: JsonSchema, data: Any, formats: Collection[str]) -> Iterator[tuple[KeyPath, JsonSchema]]:
+    """Yield the places of texts in `data` whose schema has one of the formats, each with that schema."""
+    anchors: dict[str, JsonSchema] = {}
+    _find_anchors(schema, anchors)
+    yield from _of_format([schema], data, (), formats, anchors)
+
+
+def _of_format(
+    schemas: Iterable[JsonSchema],
+    data: Any,
+    keys: KeyPath,
+    formats: Collection[str],
+    anchors: Mapping[str, JsonSchema],
+) -> Iterator[tuple[KeyPath, JsonSchema]]:
+    found = [each for one in schemas for each in _alternatives(anchors.get(one.get("$ref", "")[1:], one), data)]
+    if isinstance(data, str):
+        yield from ((keys, each) for each in found if each.get("format") in formats)
+        return
+    inner: Iterable[tuple[Key, Any]] = ()
+    if isinstance(data, Mapping):
+        inner = data.items()
+    elif isinstance(data, list | tuple):
+        inner = enumerate(data)
+    for key, value in inner:
+        below = [each for one in found for each in _inside(one, key)]
+        yield from _of_format(below, value, (*keys, key), formats, anchors)
 
 
 def describe_expected(schema: JsonSchema, keys: KeyPath, data: Any = None) -> str:

@@ -26,6 +26,8 @@ TAGS = (
     "!env_var",
 )
 
+NO_ENVIRONMENT: Mapping[str, str] = {}
+"""For a home beside others: the variables are those of the process that carries all of them."""
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 ReadFile = Callable[[str, KeyPath, int], Any]
@@ -97,6 +99,11 @@ class Tags:
         value = self._environment.get(name)
         if value is None:
             value = default.strip()
+            if not value and self._environment is NO_ENVIRONMENT:
+                raise TagError(
+                    phrase("{name} is a variable of the worker, and homes in it see none", name=name),
+                    phrase("write !secret {name}, and its value in secrets.yaml", name=name.lower()),
+                )
             if not value:
                 raise TagError(
                     phrase("the environment variable {name} is not set, and no default is given", name=name),

@@ -48,7 +48,9 @@ from hub.core.weak_secrets import PASSWORD_LENGTH_MIN, weakness
 
 __all__ = [
     "ALLOW_EXTRA",
+    "PATH",
     "PREVENT_EXTRA",
+    "PROGRAM",
     "REMOVE_EXTRA",
     "REQUIRED_MESSAGE",
     "UNDEFINED",
@@ -87,8 +89,10 @@ __all__ = [
     "number",
     "numeric",
     "own_secret",
+    "path",
     "port",
     "positive_seconds",
+    "program",
     "secret",
     "show",
     "slug",
@@ -99,9 +103,15 @@ __all__ = [
 
 Validator = Callable[[Any], Any]
 
+PATH, PROGRAM = "path", "program"
+"""Formats of texts that name a file, a folder or a socket of the machine, and a program that is started on it.
+
+Every key that does has one of the two: in a worker, where other homes are beside, `hub.cluster.policy` judges them.
+"""
 _TRUE = {"true", "yes", "on", "1", "enable"}
 _FALSE = {"false", "no", "off", "0", "disable"}
 _SHOWN_LENGTH = 60
+PATH_LENGTH_MAX = 4_096
 _SLUG = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
 REGISTRY_ID = re.compile(r"[0-9a-f]{32}")
 """Ids that Home Assistant's editor writes for entities and devices."""
@@ -199,6 +209,17 @@ def string(value: Any) -> str:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return str(getattr(value, "written", value))  # the YAML reader keeps 0123 and 1.10 as they were written
     raise Invalid(phrase("expected text, got {value}", value=show(value)))
+
+
+def _name_on_machine(value: Any) -> str:
+    text: str = string(value)
+    if not text or len(text) > PATH_LENGTH_MAX or "\0" in text:
+        raise Invalid(phrase("expected text, got {value}", value=show(value)))
+    return text
+
+
+path = Described(_name_on_machine, {"type": "string", "minLength": 1, "format": PATH}, "path")
+program = Described(_name_on_machine, {"type": "string", "minLength": 1, "format": PROGRAM}, "program")
 
 
 @_described({"type": "integer"}, "integer")

@@ -21,6 +21,7 @@ from hub.core.schema import (
     boolean,
     integer,
     number,
+    path,
     positive_seconds,
     secret,
     slug,
@@ -41,7 +42,6 @@ OWN_ENGINES = {
 EXTRA_AREAS = ("private", "shared")
 
 _SHARE = All(number, Range(min=0, max=1))
-_PATH = All(string, Length(min=1, max=4_096))
 
 EMBEDDINGS_SCHEMA = {
     Optional(
@@ -108,9 +108,9 @@ RECALL_SCHEMA = {
     ),
 }
 EXTRA_PATH_SCHEMA = AnyOf(
-    _PATH,
+    path,
     {
-        Required("path", description="A directory or a Markdown file."): _PATH,
+        Required("path", description="A directory or a Markdown file."): path,
         Optional("name", description="How it is called in results: extra/<name>/…."): All(
             string, Length(min=1, max=64)
         ),

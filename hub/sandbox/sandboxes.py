@@ -123,7 +123,7 @@ class Sandboxes:
 
     def confines(self, agent_id: str, session_key: str, authority: Authority) -> bool:
         """Whether a whole conversation is confined to its sandbox."""
-        return self._settings(agent_id).confines(session_key, authority)
+        return self.mandatory or self._settings(agent_id).confines(session_key, authority)
 
     async def _opened(self, agent_id: str, session_key: str, settings: SandboxSettings) -> Sandbox:
         name = self.places.name(agent_id, session_key, settings)

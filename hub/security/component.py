@@ -23,7 +23,7 @@ class SecurityComponent(Component):
         self._base = base
         self._channels = channels
         self.people = self._configured()
-        self.egress = Egress(lambda: base.section("network")["allow_private"])
+        self.egress = Egress(lambda: base.section("network")["allow_private"], apart=base.share is not None)
 
     def stages(self) -> Sequence[Stage]:
         """Return the stage that ends fetching and reading."""

@@ -119,11 +119,15 @@ class Egress:
     Args:
         allow_private: The private targets the owner named, as `host:port`; no redirect leads to another address there.
         look_up: Resolves a host name; the system's resolver by default.
+        apart: Whether this machine itself is refused, whoever named it: homes of other people are here.
     """
 
-    def __init__(self, allow_private: Callable[[], Collection[str]], look_up: LookUp = look_up_by_system) -> None:
+    def __init__(
+        self, allow_private: Callable[[], Collection[str]], look_up: LookUp = look_up_by_system, *, apart: bool = False
+    ) -> None:
         self._allow_private = allow_private
         self._look_up = look_up
+        self._apart = apart
         self._places = asyncio.Semaphore(PARALLEL_LIMIT)
         self._under_way: set[asyncio.Task[Fetched]] = set()
         self._closed = False
@@ -204,12 +208,12 @@ class Egress:
         """
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             chosen = place.lower() in self._allow_private() if private is None else private
-            return await (await judge_place(place, self._look_up, self._named(chosen))).connect()
+            return await (await judge_place(place, self._look_up, self._named(chosen), apart=self._apart)).connect()
 
     async def check(self, place: str, *, private: bool = False) -> None:
         """Check a destination as `connect` does, for a program that dials by itself."""
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            await judge_place(place, self._look_up, self._named(private))
+            await judge_place(place, self._look_up, self._named(private), apart=self._apart)
 
     def _named(self, private: bool) -> Collection[str] | None:
         return self._allow_private() if private else None
@@ -315,7 +319,7 @@ class Egress:
         import aiohttp
 
         host, port = str(request.url.host), int(request.url.port or 0)
-        dial = Dial(host, port, self._look_up, private=private, public=verify_tls)
+        dial = Dial(host, port, self._look_up, private=private, public=verify_tls, apart=self._apart)
         refuse_odd_number(host)
         if is_literal(host):
             dial.check(host)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from hub.core.errors import Forbidden
@@ -49,6 +50,12 @@ def judge_from_here(address: str) -> Judgement:
     return OWN_NETWORK if own is not None and is_in_own_network(address, own) else judgement
 
 
+def is_of_machine(address: str) -> bool:
+    """Whether an IP address is one of this machine's own, or of its link alone."""
+    found = ip_address(address.partition("%")[0])
+    return found.is_loopback or found.is_link_local or source_of(address) == address
+
+
 def source_of(address: str) -> str | None:
     """Return the source address for a destination; None without a route. Nothing is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -69,13 +76,16 @@ class Dial:
         private: Whether its owner named `host:port` as a private target.
         public: Whether it may have a public address.
         look_up: Asks for the addresses of a name.
+        apart: Whether this machine itself, and its link, are refused whoever named them: other homes are here.
     """
 
-    def __init__(self, host: str, port: int, look_up: LookUp, *, private: bool, public: bool = True) -> None:
+    def __init__(
+        self, host: str, port: int, look_up: LookUp, *, private: bool, public: bool = True, apart: bool = False
+    ) -> None:
         self._host = host
         self._port = port
         self._look_up = look_up
-        self._private, self._public = private, public
+        self._private, self._public, self._apart = private, public, apart
         self.refused: EgressRefused | None = None
 
     def check(self, address: str) -> None:
@@ -85,6 +95,10 @@ class Dial:
             EgressRefused: It may not be called.
         """
         judgement = judge_from_here(address)
+        if self._apart and judgement.reach is not Reach.NEVER and is_of_machine(address):
+            why = f"{address} is this machine itself or its link, and a worker carries other homes too"
+            self.refused = EgressRefused(self._host, why)
+            raise self.refused
         if judgement.reach is Reach.PUBLIC and not self._public:
             why = f"only a certificate in the network of the home may be left unverified, and {address} is not there"
             self.refused = EgressRefused(self._host, why, "leave verify_ssl out")

@@ -52,11 +52,14 @@ class JudgedPlace(Struct, frozen=True):
         raise failed
 
 
-async def judge_place(place: str, look_up: LookUp, named: Collection[str] | None) -> JudgedPlace:
+async def judge_place(
+    place: str, look_up: LookUp, named: Collection[str] | None, *, apart: bool = False
+) -> JudgedPlace:
     """Check `host:port`.
 
     Args:
         named: The private targets that the owner named: only those may be called then; None: only public ones.
+        apart: Whether this machine itself is refused.
 
     Raises:
         InvalidRequest: It is not a host and a port.
@@ -70,7 +73,7 @@ async def judge_place(place: str, look_up: LookUp, named: Collection[str] | None
     refuse_odd_number(host)
     if named is not None and place_of(url) not in named:
         raise EgressRefused(host, "only the targets in network.allow_private are reached from here")
-    dial = Dial(host, port, look_up, private=named is not None)
+    dial = Dial(host, port, look_up, private=named is not None, apart=apart)
     addresses = [host] if is_literal(host) else [each["host"] for each in await dial.resolve(host, port)]
     for address in addresses:
         dial.check(address)

@@ -18,6 +18,7 @@ from hub.core.schema import (
     boolean,
     ensure_list,
     integer,
+    path,
     secret,
     string,
 )
@@ -70,7 +71,7 @@ SKILLS_SCHEMA = Schema(
             "watch", default=True, description="Whether conversations that go on notice changed skills; else new ones."
         ): boolean,
         Optional("extra_dirs", default=list, description="Further directories that hold folders of skills."): All(
-            ensure_list(All(string, Length(min=1, max=1_024))), Length(max=DIRECTORIES_LIMIT)
+            ensure_list(path), Length(max=DIRECTORIES_LIMIT)
         ),
         Optional("bundled", description="Only these of the skills that come with Homarus; all without it."): (
             skill_names

@@ -178,3 +178,4 @@ async def test_beside_other_homes_every_program_is_in_one(config: dict[str, str]
     house.sandboxes.add(ListedEngine("docker"))
 
     assert await house.of(OWNER, MAIN) is not None
+    assert house.sandboxes.confines("main", MAIN, OWNER)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hub.core.errors import InvalidRequest
-from hub.security.egress import Egress, EgressRefused
+from hub.security.egress import ConfiguredTarget, Egress, EgressRefused
 from hub.security.egress_dial import source_of
 from tests.security.web_servers import WebServer, started
 from tests.servers.ports import free_port
@@ -108,3 +108,16 @@ async def test_a_place_that_does_not_answer_is_an_error() -> None:
 
     with pytest.raises(ConnectionError):
         await Egress(lambda: {f"127.0.0.1:{port}"}).connect(f"127.0.0.1:{port}", private=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[fe80::1]", "169.254.1.2", "db.example"])
+async def test_beside_other_homes_this_machine_itself_is_refused_though_it_is_named(host: str) -> None:
+    async def look_up(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    egress = Egress(lambda: {f"{host}:80"}, look_up, apart=True)
+
+    with pytest.raises(EgressRefused, match="a worker carries other homes too"):
+        await egress.connect(f"{host}:80", private=True)
+    with pytest.raises(EgressRefused, match="a worker carries other homes too"):
+        await egress.fetch(f"http://{host}:80/", target=ConfiguredTarget(f"http://{host}:80/"))

@@ -19,6 +19,7 @@ from hub.core.schema import (
     Schema,
     integer,
     own_secret,
+    path,
     port,
     secret,
     string,
@@ -121,7 +122,7 @@ AUTH_SCHEMA = Schema(
             "proxy_socket",
             description="For mode trusted_proxy, instead of the secret: the Unix socket on which the proxy connects; "
             "relative to the home. Only the hub's user and root may open it.",
-        ): All(string, Length(min=1)),
+        ): path,
         Optional("proxy_group", description="A group of the system that may open the socket of the proxy too."): All(
             string, Length(min=1, max=64)
         ),
@@ -163,8 +164,8 @@ HTTP_SCHEMA = Schema(
         Optional("tls", description="Certificate and key files (PEM) to serve HTTPS."): {
             Required(
                 "certificate", description="Certificate, with those that vouch for it; relative to the home."
-            ): All(string, Length(min=1)),
-            Required("key", description="Its private key; relative to the home."): All(string, Length(min=1)),
+            ): path,
+            Required("key", description="Its private key; relative to the home."): path,
         },
         Optional("allowed_hosts", default=list, description="Further names by which browsers may reach the hub."): [
             host_name

@@ -21,6 +21,7 @@ from hub.core.schema import (
     entity_id,
     integer,
     own_secret,
+    path,
     port,
     secret,
     slug,
@@ -80,9 +81,9 @@ _CLIENT = {
 }
 _TLS = All(
     {
-        Optional("ca", description="A file with the certificates to trust; the system's without it."): string,
-        Optional("certificate", description="A file with the certificate chain."): string,
-        Optional("key", description="The file with its key."): string,
+        Optional("ca", description="A file with the certificates to trust; the system's without it."): path,
+        Optional("certificate", description="A file with the certificate chain."): path,
+        Optional("key", description="The file with its key."): path,
     },
 )
 

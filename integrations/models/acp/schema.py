@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hub.core.schema import (
+    PATH,
     All,
     Described,
     Invalid,
@@ -17,6 +18,7 @@ from hub.core.schema import (
     Schema,
     number,
     positive_seconds,
+    program,
     secret,
     slug,
     string,
@@ -33,12 +35,12 @@ def _folder(value: Any) -> str:
     return value
 
 
-_absolute = Described(_folder, {"type": "string", "pattern": "^/"}, "folder")
+_absolute = Described(_folder, {"type": "string", "pattern": "^/", "format": PATH}, "folder")
 _variable = Match(r"^[A-Za-z_][A-Za-z0-9_]{0,127}$", msg="expected the name of an environment variable")
 
 PROGRAM_SCHEMA = {
     Required("command", description="The program and its arguments; no shell reads them."): All(
-        [All(string, Length(min=1, max=4_096))], Length(min=1, max=100)
+        [program], Length(min=1, max=100)
     ),
     Required("folder", description="Where it works; apart from the hub's home and the agents' workspaces."): _absolute,
     Optional("environment", default=dict, description="Variables it sees, beside PATH, HOME and the like."): {

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from hub.core.schema import All, AnyOf, Described, Invalid, Optional, Schema
+from hub.core.schema import (
+    PATH,
+    All,
+    AnyOf,
+    Described,
+    Invalid,
+    Optional,
+    Schema,
+)
 
 SOCKET = "/var/run/docker.sock"
 
@@ -22,7 +30,7 @@ CONFIG_SCHEMA = Schema(
         All(
             {
                 Optional("socket", default=SOCKET, description="The socket of the server of Docker"): Described(
-                    _socket, {"type": "string"}, "path"
+                    _socket, {"type": "string", "format": PATH}, "path"
                 )
             }
         ),

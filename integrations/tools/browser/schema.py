@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from hub.core.schema import All, AnyOf, In, Length, Match, Optional, Schema, SchemaError, boolean, string
+from hub.core.schema import (
+    All,
+    AnyOf,
+    In,
+    Length,
+    Match,
+    Optional,
+    Schema,
+    SchemaError,
+    boolean,
+    program,
+    string,
+)
 
 DEFAULT_PROFILE, TAB_PROFILE = "default", "chrome"
 MANAGED, ATTACH, REMOTE, SANDBOX, TAB = "managed", "attach", "remote", "sandbox", "tab"
@@ -54,7 +66,7 @@ _PROFILE = All(
 CONFIG_SCHEMA = Schema(
     AnyOf(
         {
-            Optional("executable", description="The program; found by itself without it."): All(string, Length(min=1)),
+            Optional("executable", description="The program; found by itself without it."): program,
             Optional("headless", default=True, description="Whether it shows no window."): boolean,
             Optional(
                 "profiles",

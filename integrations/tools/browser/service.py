@@ -21,7 +21,7 @@ from hub.security.root import Root
 from hub.storage.homedir import Home
 from hub.tools.contract import ToolCall
 from integrations.tools.browser.profile import IDLE_S, BrowserProfile
-from integrations.tools.browser.schema import DEFAULT_PROFILE, MANAGED, PUBLIC, TAB, TAB_PROFILE
+from integrations.tools.browser.schema import ATTACH, DEFAULT_PROFILE, MANAGED, PUBLIC, TAB, TAB_PROFILE
 from integrations.tools.browser.tab import Tab
 
 if TYPE_CHECKING:
@@ -117,9 +117,15 @@ class BrowserService:
 
         Raises:
             NotFound: There is none with that name.
+            Forbidden: It runs on the machine itself, where other homes are.
             Unavailable: It does not start.
         """
         profile = self.profile(name)
+        if self._sandboxes.mandatory and profile.settings["mode"] in (MANAGED, ATTACH):
+            raise Forbidden(
+                f"the browser profile {profile.name} runs on the machine itself, and a worker carries other homes too: "
+                f"give it `browser: profiles: {profile.name}: mode: sandbox`"
+            )
         async with self._changing:
             await profile.start(self._playwright)
         return profile

@@ -16,6 +16,7 @@ from hub.core.schema import (
     SchemaError,
     boolean,
     positive_seconds,
+    program,
     secret,
     slug,
     string,
@@ -55,7 +56,7 @@ def server_name(value: Any) -> str:
 
 SERVER_SCHEMA = All(
     {
-        Optional("command", description="The program that is the server; no shell reads it."): _text,
+        Optional("command", description="The program that is the server; no shell reads it."): program,
         Optional("args", description="Its arguments."): All([All(string, Length(max=4_096))], Length(max=100)),
         Optional("env", description="Variables it sees, beside PATH, HOME and the like."): {_variable: secret},
         Optional("url", description="Or the server's address; it may be in the local network."): url,

@@ -7,7 +7,19 @@ from typing import Any
 
 from hub.config.sections import CheckReport
 from hub.core.phrases import phrase
-from hub.core.schema import All, In, Length, Match, Optional, Range, Schema, SchemaError, integer, string
+from hub.core.schema import (
+    All,
+    In,
+    Length,
+    Match,
+    Optional,
+    Range,
+    Schema,
+    SchemaError,
+    integer,
+    program,
+    string,
+)
 from hub.models.schema import model_ref, models_at
 from hub.models.speech import FORMATS
 from integrations.tools.speech_program import VOICE_PLACE
@@ -46,7 +58,7 @@ CONFIG_SCHEMA = Schema(
             Optional("model", description="The model that speaks, such as openai/gpt-4o-mini-tts."): model_ref,
             Optional(
                 "command", description="Or a program and its arguments: text on stdin, a recording on stdout."
-            ): All([All(string, Length(min=1))], Length(min=1, max=ARGUMENTS_LIMIT)),
+            ): All([program], Length(min=1, max=ARGUMENTS_LIMIT)),
             Optional("voice", description="Voice of the model; in a command it takes the place of {voice}."): voice,
             Optional(
                 "answers",

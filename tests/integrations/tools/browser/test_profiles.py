@@ -91,6 +91,26 @@ async def liar() -> AsyncIterator[str]:
     await runner.cleanup()
 
 
+@pytest.mark.parametrize("name", [None, "mine", "waits"])
+async def test_beside_other_homes_no_browser_of_this_machine_is_used(name: str | None, tmp_path: Path) -> None:
+    standing = Standing(tmp_path / "home")
+    attached = {"mode": "attach", "cdp_url": "http://127.0.0.1:1"}
+    service = BrowserService(
+        CONFIG_SCHEMA({"profiles": {"mine": attached, "waits": {"mode": "attach"}}}),
+        standing.home,
+        egress=Egress(list),
+        clock=standing.clock,
+        workspaces=standing.workspaces,
+        sandboxes=Sandboxes(lambda _: ALL, standing.workspaces.sandboxes, standing.clock, mandatory=True),
+        default_agent="main",
+    )
+
+    with pytest.raises(Forbidden, match="mode: sandbox"):
+        await service.start(name)
+
+    await service.close()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def service(browsing: Browsing, chrome: str, liar: str, tmp_path: Path) -> AsyncIterator[BrowserService]:
     standing = Standing(tmp_path / "home")
