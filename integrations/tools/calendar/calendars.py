@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -16,8 +17,16 @@ from hub.core.errors import HubError, NotFound, Unavailable
 from hub.core.ids import new_id
 from hub.core.phrases import phrase
 from hub.storage.files import read_bounded, write_atomic
-from integrations.tools.calendar.dav import BODY_LIMIT_BYTES, CalendarObject, Dav, address_of, at_server, read_objects
-from integrations.tools.calendar.editing import EventChange, Stamp, Which, edited
+from integrations.tools.calendar.dav import (
+    BODY_LIMIT_BYTES,
+    CalendarObject,
+    Dav,
+    Refused,
+    address_of,
+    at_server,
+    read_objects,
+)
+from integrations.tools.calendar.editing import EventChange, Stamp, Which, edited, edited_apart
 from integrations.tools.calendar.events import (
     CalendarEvent,
     by_minutes,
@@ -146,7 +155,9 @@ class CalendarAccounts:
         if self.is_local(name):
             async with self._writing:
                 body = await asyncio.to_thread(self._body, name)
-                fresh = await self._edited(name, body.decode(errors="replace"), which, change, stamp)
+                what, asked = f"the calendar {name}", _plain(which, change, stamp)
+                source = body.decode(errors="replace")
+                fresh = await self._dav.reader.read(what, edited, source, *asked, returns=str)
                 await asyncio.to_thread(self._write, name, lambda _: fresh.encode())
         else:
             await self._edit_at_server(name, which, change, stamp)
@@ -159,18 +170,23 @@ class CalendarAccounts:
         found = await self._dav.reader.read(what, read_objects, body, returns=list[CalendarObject])
         if not found:
             raise NotFound(phrase("there is no event {uid} in this calendar", uid=which.uid))
-        known = found[0]
-        fresh = await self._edited(name, known.source, which, change, stamp)
+        known, asked = found[0], _plain(which, change, stamp)
+        kept, begun = await self._dav.reader.read(what, edited_apart, known.source, *asked, returns=list[str])
         url, tag = at_server(address_of(account), known.href), {"If-Match": known.etag} if known.etag else {}
-        if fresh:
-            headers = {"Content-Type": "text/calendar; charset=utf-8", **tag}
-            await self._dav.call(what, account, "PUT", url, headers, fresh.encode())
-        else:
-            await self._dav.call(what, account, "DELETE", url, tag)
-
-    async def _edited(self, name: str, source: str, which: Which, change: EventChange | None, stamp: Stamp) -> str:
-        plain = to_builtins(which), None if change is None else to_builtins(change), to_builtins(stamp)
-        return await self._dav.reader.read(f"the calendar {name}", edited, source, *plain, returns=str)
+        written = {"Content-Type": "text/calendar; charset=utf-8"}
+        further = f"{url.rpartition('/')[0]}/{stamp.new_uid}.ics"
+        if begun:  # first, so that a line that breaks in between shows events twice and loses none
+            await self._dav.call(what, account, "PUT", further, {**written, "If-None-Match": "*"}, begun.encode())
+        try:
+            if kept:
+                await self._dav.call(what, account, "PUT", url, {**written, **tag}, kept.encode())
+            else:
+                await self._dav.call(what, account, "DELETE", url, tag)
+        except Refused:  # somebody changed it meanwhile
+            if begun:
+                with suppress(HubError):
+                    await self._dav.call(what, account, "DELETE", further, {})
+            raise
 
     async def read(self, name: str, since: datetime, until: datetime, first: int | None = None) -> list[CalendarEvent]:
         """Return the events of one calendar in a range, in their order.
@@ -212,3 +228,8 @@ class CalendarAccounts:
             raise Unavailable(f"the calendar {name}: {self._file(name)} is damaged: {error}") from error
         self._folder.mkdir(mode=0o700, exist_ok=True)
         write_atomic(self._file(name), fresh)
+
+
+def _plain(which: Which, change: EventChange | None, stamp: Stamp) -> tuple[Any, Any, Any]:
+    """Return what another process is asked."""
+    return to_builtins(which), None if change is None else to_builtins(change), to_builtins(stamp)

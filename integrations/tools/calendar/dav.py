@@ -20,6 +20,10 @@ def address_of(account: Mapping[str, Any]) -> str:
     return str(account["url"].reveal()).replace("webcal://", "https://", 1)
 
 
+class Refused(Unavailable):
+    """The server answered that it did not do it."""
+
+
 class Dav:
     """Calls the servers of calendars and lists.
 
@@ -72,7 +76,7 @@ class Dav:
         if answer.status in (401, 403):
             raise Unavailable(f"the server of {what} refuses username or password")
         if not 200 <= answer.status < 300:
-            raise Unavailable(f"the server of {what} answered with the status {answer.status}")
+            raise Refused(f"the server of {what} answered with the status {answer.status}")
         return answer
 
 

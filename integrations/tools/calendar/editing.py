@@ -82,6 +82,22 @@ def edited(source: str, which: Any, change: Any, stamp: Any) -> str:
     return changed(source, found, made, convert(stamp, Stamp, from_attributes=True))
 
 
+def edited_apart(source: str, which: Any, change: Any, stamp: Any) -> list[str]:
+    """Do as `edited`; return the calendar, and one of the series that began, if any: a server keeps each in a file.
+
+    The source of that rule is RFC 4791, section 4.1.
+    """
+    import icalendar
+
+    text, uid = edited(source, which, change, stamp), convert(stamp, Stamp, from_attributes=True).new_uid
+    if uid not in text:
+        return [text, ""]
+    kept, begun = (icalendar.Calendar.from_ical(text) for _ in range(2))
+    kept.subcomponents = [each for each in kept.subcomponents if not _is_of(each, uid)]
+    begun.subcomponents = [each for each in begun.subcomponents if each.name != "VEVENT" or _is_of(each, uid)]
+    return [_written(kept), _written(begun)]
+
+
 def changed(source: str, which: Which, change: EventChange, stamp: Stamp) -> str:
     """Return a calendar in which an event is changed.
 
@@ -146,10 +162,14 @@ def _found(source: str, which: Which) -> tuple[Any, list[Any]]:
     import icalendar
 
     calendar = icalendar.Calendar.from_ical(source)
-    own = [each for each in calendar.walk("VEVENT") if str(each.get("UID", "")) == which.uid]
+    own = [each for each in calendar.walk("VEVENT") if _is_of(each, which.uid)]
     if not own:
         raise NotFound(phrase("there is no event {uid} in this calendar", uid=which.uid))
     return calendar, own
+
+
+def _is_of(component: Any, uid: str) -> bool:
+    return component.name == "VEVENT" and str(component.get("UID", "")) == uid
 
 
 def _master(own: list[Any]) -> Any:

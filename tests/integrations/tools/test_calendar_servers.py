@@ -18,7 +18,7 @@ from hub.core.errors import NotFound
 from hub.integration.catalog import find
 from hub.integration.schemas import IntegrationSchemas
 from hub.sections import all_sections
-from integrations.tools.calendar.dav import at_server
+from integrations.tools.calendar.dav import Refused, at_server
 from integrations.tools.calendar.entities import RETRY_S
 from tests.hub_fixture import HubFixture
 from tests.integrations.tools.standing import NOON
@@ -57,6 +57,8 @@ class Server:
         self.asked: list[tuple[str, str]] = []
         self.fails, self.target = 0, ""
         self.stored = '"7"', _calendar(EVENTS["Work"])
+        self.further: dict[str, str] = {}
+        self.is_changed = False
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         self.asked.append((request.method, request.path))
@@ -81,9 +83,20 @@ class Server:
                 tag, text = self.stored
                 found = [(path, f"<D:getetag>{tag}</D:getetag><C:calendar-data>{escape(text)}</C:calendar-data>")]
             case "PUT" | "DELETE", path if path == f"{HOME}work/one.ics":
-                if request.headers["If-Match"] != self.stored[0]:
+                if request.headers["If-Match"] != self.stored[0] or self.is_changed:
                     return web.Response(status=412)
-                self.stored = "", (await request.read()).decode()
+                text = (await request.read()).decode()
+                if len(_uids(text)) > 1:
+                    return web.Response(status=403)
+                self.stored = "", text
+                return web.Response(status=204)
+            case "PUT", path if path.startswith(f"{HOME}work/"):
+                self.further[path] = (await request.read()).decode()
+                of_name = {path.removeprefix(f"{HOME}work/").removesuffix(".ics")}
+                refused = request.headers["If-None-Match"] != "*" or _uids(self.further[path]) != of_name
+                return web.Response(status=412 if refused else 201)
+            case "DELETE", path if path in self.further:
+                del self.further[path]
                 return web.Response(status=204)
             case "REPORT", path:
                 name = path.removeprefix(HOME).strip("/").title()
@@ -96,6 +109,10 @@ class Server:
         )
         answer = f'<D:multistatus xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav">{body}</D:multistatus>'
         return web.Response(status=207, text=answer, content_type="application/xml")
+
+
+def _uids(text: str) -> set[str]:
+    return {line.removeprefix("UID:") for line in text.splitlines() if line.startswith("UID:")}
 
 
 def _about(name: str, kinds: str, component: str) -> str:
@@ -232,6 +249,29 @@ async def test_an_event_on_a_server_is_changed_and_removed(
         server.stored = '"8"', _calendar(EVENTS["Private"])
         with pytest.raises(NotFound):
             await hub.services.call("calendar", service, data, context=Context(SYSTEM))
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+async def test_a_series_that_begins_with_a_change_is_a_file_of_its_own(
+    server: Server, is_changed: bool, tmp_path: Path
+) -> None:
+    times = "DTSTART:20260513T080000Z\r\nDTEND:20260513T090000Z\r\nRRULE:FREQ=DAILY;COUNT=5\r\nEXDATE:20260516T080000Z"
+    server.stored, server.is_changed = ('"7"', _calendar([(times, "Meeting")])), is_changed
+    data = {"uid": "Meeting", "recurrence_id": "20260515T080000Z", "recurrence_range": "THISANDFUTURE"}
+    async with home(tmp_path, server) as hub:
+        await until(lambda: hub.states.get("calendar.work") is not None)
+        change = {"entity_id": "calendar.work", **data, "summary": "Talk"}
+        if is_changed:
+            with pytest.raises(Refused):
+                await hub.services.call("calendar", "update_event", change, context=Context(SYSTEM))
+            assert server.further == {}
+            return
+
+        await hub.services.call("calendar", "update_event", change, context=Context(SYSTEM))
+
+    (begun,) = server.further.values()
+    assert ("UNTIL=20260515T075959Z" in server.stored[1], "EXDATE" in server.stored[1]) == (True, False)
+    assert ("SUMMARY:Talk" in begun, "COUNT=3" in begun, "EXDATE:20260516T080000Z" in begun) == (True, True, True)
 
 
 async def test_a_server_that_is_down_is_asked_again(server: Server, tmp_path: Path) -> None:
