@@ -27,8 +27,6 @@ COMMAND = "command"
 AUTOMATED = ("automation", "script")
 """Sections where a command is mostly one for a device."""
 NOT_HERE = "a worker carries other homes too"
-BROWSER, MANAGED, ATTACH = "browser", "managed", "attach"
-"""The integration that starts browsers, and its profiles that are none of a sandbox, but on this machine."""
 LOCAL_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
 KEPT_VARIABLES = frozenset(
     {
@@ -57,7 +55,7 @@ def policy_checks(catalog: Mapping[str, CatalogEntry], sections: Sections) -> Ma
         sections: Their schemas say which keys name a place or a program of the machine.
     """
     starting = frozenset(domain for domain, found in catalog.items() if found.manifest and found.manifest.programs)
-    return {"what a worker allows": partial(_check, starting=starting, schema_of=_schemas(sections))}
+    return {"what a worker allows": partial(_check, starting=starting, sections=sections, schema_of=_schemas(sections))}
 
 
 def hide_environment(environment: MutableMapping[str, str]) -> None:
@@ -99,12 +97,12 @@ def _check(
     report: CheckReport,
     *,
     starting: frozenset[str],
+    sections: Sections,
     schema_of: Callable[[str, str], JsonSchema],
 ) -> None:
     if config.get("storage"):
         report.error(["storage"], f"the worker says where its homes are kept: {NOT_HERE}", "take `storage:` out")
     _check_agents(config, report)
-    _check_browser(config, report)
     for index, target in enumerate((config.get("network") or {}).get("allow_private") or ()):
         if _is_local(target.rpartition(":")[0].strip("[]")):
             report.error(
@@ -130,6 +128,8 @@ def _check(
                 _check_named(config, (name,), config[name], schema_of(name, ""), report)
             for keys in _commands(config[name], (name,)):
                 report.error(keys, PROGRAM_HERE, "take it out")
+    for check in sections.integrations.worker_checks.values():
+        check(config, report)
 
 
 def _check_named(config: Config, start: KeyPath, value: Any, schema: JsonSchema, report: CheckReport) -> None:
@@ -147,21 +147,6 @@ def _check_named(config: Config, start: KeyPath, value: Any, schema: JsonSchema,
             )
     for at in programs:
         report.error(at, PROGRAM_HERE, "take it out")
-
-
-def _check_browser(config: Config, report: CheckReport) -> None:
-    """Refuse browsers on this machine; the default profile is one, unless it is configured otherwise."""
-    if BROWSER not in config:
-        return
-    profiles = (config[BROWSER] or {}).get("profiles") or {}
-    for name, mode in {"default": MANAGED, **{name: each["mode"] for name, each in profiles.items()}}.items():
-        if mode in (MANAGED, ATTACH):
-            keys = [BROWSER, "profiles", name, "mode"] if name in profiles else [BROWSER]
-            report.error(
-                keys,
-                f"the profile {name} is a browser on the machine itself, and {NOT_HERE}",
-                f"set `browser: profiles: {name}: mode: sandbox`",
-            )
 
 
 def _check_agents(config: Config, report: CheckReport) -> None:

@@ -83,6 +83,11 @@ class IntegrationSections(Protocol):
         """Further checks of the integrations whose section was used, by name."""
         ...
 
+    @property
+    def worker_checks(self) -> Mapping[str, CrossCheck]:
+        """Their checks of a home that a worker carries beside others."""
+        ...
+
     def domains(self) -> Iterable[str]:
         """Return the domains of all integrations that can be configured."""
         ...
@@ -112,6 +117,7 @@ class NoIntegrations:
     """No integrations at all."""
 
     cross_checks: Mapping[str, CrossCheck] = {}
+    worker_checks: Mapping[str, CrossCheck] = {}
 
     def domains(self) -> Iterable[str]:
         return ()

@@ -26,6 +26,7 @@ CONFIG_SCHEMA = "CONFIG_SCHEMA"
 EACH_ITEM = "EACH_ITEM"
 RESTART = "RESTART"
 CROSS_CHECKS = "CROSS_CHECKS"
+WORKER_CHECKS = "WORKER_CHECKS"
 PLATFORMS = "PLATFORMS"
 ENTITIES = "ENTITIES"
 ITEMS = "ITEMS"
@@ -35,16 +36,18 @@ class IntegrationSchemas:
     """The sections of all integrations in a catalog, each loaded on request.
 
     A `schema.py` has `CONFIG_SCHEMA`, and if it likes `EACH_ITEM` (a broken item of its list is left out alone),
-    `RESTART` (a change needs a restart), `CROSS_CHECKS` (second checks by name), `PLATFORMS` (by section, the schema
-    of the items of `sensor`, `light` and the like that name it as their platform), `ENTITIES` (the ids of the
-    entities that a checked configuration makes of it) and `ITEMS` (what of that has actions and triggers in it, with
-    its keys). One without a `schema.py` takes any configuration.
+    `RESTART` (a change needs a restart), `CROSS_CHECKS` (second checks by name), `WORKER_CHECKS` (those of a home
+    that a worker carries beside others), `PLATFORMS` (by section, the schema of the items of `sensor`, `light` and
+    the like that name it as their platform), `ENTITIES` (the ids of the entities that a checked configuration makes
+    of it) and `ITEMS` (what of that has actions and triggers in it, with its keys). One without a `schema.py` takes
+    any configuration.
     """
 
     def __init__(self, catalog: Mapping[str, CatalogEntry]) -> None:
         self._catalog = catalog
         self._sections: dict[str, Section] = {}
         self._cross_checks: dict[str, CrossCheck] = {}
+        self._worker_checks: dict[str, CrossCheck] = {}
         self._kinds: dict[str, Mapping[str, Callable[[], Any]]] = {}
         self._entities: dict[str, Callable[[Config], Iterable[str]]] = {}
         self._items: dict[str, Callable[[Config], Iterable[tuple[KeyPath, Any]]]] = {}
@@ -60,6 +63,11 @@ class IntegrationSchemas:
     def cross_checks(self) -> Mapping[str, CrossCheck]:
         """Second checks of the integrations whose section was requested."""
         return self._cross_checks
+
+    @property
+    def worker_checks(self) -> Mapping[str, CrossCheck]:
+        """Their checks of a home that a worker carries beside others."""
+        return self._worker_checks
 
     def domains(self) -> Iterable[str]:
         """Return the domains of all integrations."""
@@ -128,6 +136,7 @@ class IntegrationSchemas:
         self._catalog = catalog
         self._sections.clear()
         self._cross_checks.clear()
+        self._worker_checks.clear()
         self._kinds.clear()
         self._modules.clear()
         self._platforms.clear()
@@ -176,8 +185,9 @@ class IntegrationSchemas:
         schema = getattr(module, CONFIG_SCHEMA, None)
         if schema is None:
             raise SchemaProblem(f"{domain}/{SCHEMA_FILE} has no {CONFIG_SCHEMA}")
-        checks: Any = getattr(module, CROSS_CHECKS, {})
-        self._cross_checks.update({f"{domain}.{name}": check for name, check in checks.items()})
+        for kind, kept in ((CROSS_CHECKS, self._cross_checks), (WORKER_CHECKS, self._worker_checks)):
+            checks: Any = getattr(module, kind, {})
+            kept.update({f"{domain}.{name}": check for name, check in checks.items()})
         return Section(
             domain,
             _compile(domain, schema),

@@ -96,12 +96,13 @@ async def test_two_at_once_are_refused(hub: HubFixture) -> None:
 
 
 async def test_the_hub_is_busy_while_one_is_made(hub: HubFixture) -> None:
-    assert not hub.is_busy
+    busy = [hub.is_busy]
     await begin_a_long_one(hub)
-
-    assert hub.is_busy
+    busy.append(hub.is_busy)
     await cut_off(hub)
-    assert not hub.is_busy
+    busy.append(hub.is_busy)
+
+    assert busy == [False, True, False]
 
 
 async def test_only_an_owner_may(hub: HubFixture) -> None:

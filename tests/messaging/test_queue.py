@@ -357,7 +357,7 @@ async def test_text_waits_for_more_of_it_and_is_on_disk_meanwhile(tmp_path: Path
 
     for number in (1, 2):
         await post.said(f"part {number}", f"m{number}")
-    waiting = await post.rows("SELECT message_id, state FROM inbox")
+    waiting = await post.rows("SELECT message_id, state FROM inbox ORDER BY message_id")
     await as_time_passes(clock, 0.1, lambda: post.pigeons.texts() == ["ok"])
 
     assert waiting == [("m1", "queued"), ("m2", "queued")]

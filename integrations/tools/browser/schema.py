@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hub.config.checked import Config
+from hub.config.sections import CheckReport
 from hub.core.schema import (
     All,
     AnyOf,
@@ -77,3 +79,20 @@ CONFIG_SCHEMA = Schema(
         None,
     )
 )
+
+
+def _refuse_on_machine(config: Config, report: CheckReport) -> None:
+    """Refuse browsers on the machine; the default profile is one, unless it is configured otherwise."""
+    if "browser" not in config:
+        return
+    profiles = (config["browser"] or {}).get("profiles") or {}
+    modes = {DEFAULT_PROFILE: MANAGED, **{name: each["mode"] for name, each in profiles.items()}}
+    for name in (name for name, mode in modes.items() if mode in (MANAGED, ATTACH)):
+        report.error(
+            ["browser", "profiles", name, "mode"] if name in profiles else ["browser"],
+            f"the profile {name} is a browser on the machine itself, and a worker carries other homes too",
+            f"set `browser: profiles: {name}: mode: sandbox`",
+        )
+
+
+WORKER_CHECKS = {"machine": _refuse_on_machine}
