@@ -82,7 +82,7 @@ class WorkerOptions(Struct, frozen=True):
         tls: Certificate and key files.
         authority: What the certificates of other workers are checked with.
         trusted_proxies: Networks whose forwarded headers count.
-        metrics: Host and port where its metrics are told, without a token.
+        metrics: Host and port where its metrics are served, without a token.
         homes_limit: How many homes are open at most.
         idle_s: After how long a home that nobody uses is closed.
         on_ready: Called with the address once it serves.

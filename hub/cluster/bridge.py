@@ -105,9 +105,9 @@ class Bridge:
         self.from_hub = Pipe(hub, client, self._ended, self._frames)
 
     async def carry(self) -> None:
-        """Carry both directions until one side ends or `close`; a client that was not told why is told to come again.
+        """Carry both directions until one side ends or `close`; a client that got no reason is asked to reconnect.
 
-        When cancelled, nothing is told.
+        When cancelled, the client is told nothing.
         """
         tasks = [asyncio.ensure_future(pipe.resume()) for pipe in (self.from_client, self.from_hub)]
         try:

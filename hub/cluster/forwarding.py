@@ -1,4 +1,4 @@
-"""HTTP requests and answers as they are passed on: which headers stay, which are told anew, and bodies unheld."""
+"""HTTP requests and answers as they are passed on: which headers stay or are replaced, and streamed bodies."""
 
 from __future__ import annotations
 
@@ -67,9 +67,8 @@ def answer_headers(answer: ClientResponse, asked: Destination) -> list[tuple[str
         lower = name.lower()
         if lower in HOP_BY_HOP or lower in listed or lower in OURS or (asked.shared and lower == "set-cookie"):
             continue
-        if lower == "location" and value.startswith("/"):
-            value = asked.prefix + value  # noqa: PLW2901
-        kept.append((name, value))
+        is_ours = lower == "location" and value.startswith("/")
+        kept.append((name, asked.prefix + value if is_ours else value))
     if asked.shared:
         kept.append(("Content-Security-Policy", SANDBOX))
     return kept + UPGRADE if answer.status == 101 else kept

@@ -159,7 +159,7 @@ async def refuse_moved(db: Database) -> None:
 
 
 async def _settle(db: Database) -> None:
-    """Look up in the file of the home's folder what became of a move that was cut off at its last step.
+    """Look up in the file of the home's folder how a move ended that was cut off at its last step.
 
     Raises:
         HomeMoved: That file is not here.

@@ -169,7 +169,7 @@ def test_the_weather_shows_its_condition_and_how_warm_it_is() -> None:
     raining = tile_of(entity("weather.home", "pouring"), {"temperature": 7.0, "temperature_unit": "°C"}, GETTEXT)
     other = tile_of(entity("weather.home", "frogs"), {}, GETTEXT)
 
-    assert (raining.icon, raining.state) == ("cloud-rain", "Heavy rain · 7 °C")
+    assert (raining.icon, raining.state) == ("cloud-rain", "Heavy rain · 7\u00a0°C")
     assert (other.icon, other.state) == ("cloud-sun", "frogs")
 
 

@@ -365,7 +365,7 @@ def state_text(entity: Mapping[str, Any], attributes: Mapping[str, Any], gettext
     elif domain == "media_player" and entity["state"] in ("playing", "paused"):
         more = str(attributes.get("media_title") or "")
     elif domain == "weather" and attributes.get("temperature") is not None:
-        more = f"{plain(attributes['temperature'])} {attributes.get('temperature_unit', '°')}"
+        more = f"{plain(attributes['temperature'])}\u00a0{attributes.get('temperature_unit', '°')}"
     elif domain == "vacuum" and attributes.get("battery_level") is not None:
         more = f"{attributes['battery_level']} %"
     return gettext("{state} · {more}", state=said, more=more) if more else said
